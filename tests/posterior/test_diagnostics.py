@@ -404,7 +404,7 @@ def test_chains_that_have_not_mixed() -> None:
         "All chains found the same components but have not mixed: the R-hat of the rate of ones "
     )
     for apart, remedy in (
-        (0.7, "use at least "),
+        (0.5, "use at least "),
         (1.0, "they move too slowly for more draws to help, so trust "),
     ):
         found = diagnose(posterior(apart=apart))

@@ -280,7 +280,7 @@ def _tell(model: TensOrMachine, fit: Path, as_json: bool, quiet: bool) -> None:
     say("")
     for text in model.describe(groups_of(posterior, load_metadata(fit)), MAX_DESCRIBED):
         say(text, bold=r"^Components? \d+")
-    if not posterior.recall(doubt_findings):  # which the description says first
+    if not posterior._recall(doubt_findings):  # which the description says first
         say(f"\n{model.diagnostics_.conclusion}")
     if fit.is_dir() and find_file(fit, FIT) is None:
         say(f"Stopped before the end. To continue:  tensorm resume {fit}")

@@ -172,11 +172,11 @@ class Diagnostics(NamedTuple):
 
 def diagnose(posterior: Posterior) -> Diagnostics:
     """Compare the chains of a fit, once for all outputs that ask."""
-    return posterior.recall(_compare)
+    return posterior._recall(_compare)
 
 
 def _compare(posterior: Posterior) -> Diagnostics:
-    findings = posterior.recall(compare_explanations)
+    findings = posterior._recall(compare_explanations)
     rows = _summarise(posterior, findings)
     quantities = assess(posterior.traces, partial(name_owner, posterior), findings.used)
     entries = assess_entries(posterior.traces)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tensorm.posterior.align import active, pair_components, worse
+from tensorm.posterior.align import SURE, active, pair_components, worse
 from tensorm.posterior.draws import Posterior
 
 SMALLEST_GAIN = 0.01  # of the log-likelihood of a constant; less is noise
@@ -114,8 +114,11 @@ def _heights(posterior: Posterior) -> list[float]:
 def doubt_findings(posterior: Posterior) -> str:
     """Return why the data look like noise, or nothing if they do not, whichever explanation is first."""
     explained = [means for _, means in posterior.explained_by]
-    if not any(active(means).any() for means in explained):
+    used = [[part[:, active(means)] for part in means] for means in explained]
+    if not any(part.size for means in used for part in means):
         return "no component has members in every mode"
+    if max(float(part.max(initial=0)) for means in used for part in means) <= SURE:
+        return f"no membership has p > {SURE}"
     if len(posterior.chains) > 1 and not _share_components(posterior, explained):
         return "no two chains found the same component"
     rate = posterior.base_rate

@@ -154,7 +154,7 @@ def describe(posterior: Posterior, groups: GroupsByMode | None = None, most: int
     """Describe what a fit found; see ``TensOrMachine.describe``."""
     components = describe_components(posterior, groups)
     shown, rest = pick_clear(components, len(components) if most is None else check_count("most", most, 0))
-    noise = posterior.recall(doubt_findings)
+    noise = posterior._recall(doubt_findings)
     state = diagnose(posterior).beside(noise) if noise else ""
     texts = [f"The data look like noise: {noise}.", *filter(None, [state])] if noise and shown else []
     texts += map(str, shown)
@@ -164,7 +164,7 @@ def describe(posterior: Posterior, groups: GroupsByMode | None = None, most: int
     if none and len(none) < len(components):  # otherwise describe_noise says so
         are = "is" if len(none) == 1 else "are"
         texts.append(f"{number_components(none).capitalize()} {are} empty.")
-    texts += [*tell_differences(posterior.recall(compare_explanations)), describe_noise(posterior)]
+    texts += [*tell_differences(posterior._recall(compare_explanations)), describe_noise(posterior)]
     return Sentences([*texts, state] if state and not shown else texts)
 
 
@@ -196,7 +196,7 @@ def describe_components(posterior: Posterior, groups: GroupsByMode | None = None
     """Return a description of each component, strongest first; parameters as for ``describe``."""
     modes = list_modes(posterior, groups)
     cells, volume, ones = _count_cells(posterior)
-    chains = posterior.recall(compare_explanations).count_finders(posterior.n_components)
+    chains = posterior._recall(compare_explanations).count_finders(posterior.n_components)
     n_chains = len(posterior.chains)
     return [
         Description(
@@ -224,7 +224,7 @@ def describe_noise(
     """
     why = f" {posterior.noise_choice}" if posterior.noise_choice else ""
     if not active(posterior.factors, threshold).any():
-        no = "The data look like noise: no" if posterior.recall(doubt_findings) else "No"
+        no = "The data look like noise: no" if posterior._recall(doubt_findings) else "No"
         ones = percent(posterior.base_rate)
         return f"{no} component has members in every mode; {ones} of the observed cells are 1.{why}"
     noise = posterior.noise

@@ -42,7 +42,7 @@ def tell_finding(
     """
     used, where = int(active(posterior.factors, threshold).sum()), name_sizes(list_modes(posterior))
     components, s = f"{used:,} component{'s' * (used != 1)}", "s" * (used == 1)
-    doubtful = bool(posterior.recall(doubt_findings))
+    doubtful = bool(posterior._recall(doubt_findings))
     noise = "The data look like noise: " * doubtful
     if not used:
         ones = f"{percent(posterior.base_rate)} of the observed cells are 1"
