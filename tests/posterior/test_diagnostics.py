@@ -16,7 +16,7 @@ from tensorm.posterior.align import factor_means, group_chains
 from tensorm.posterior.contributions import Contribution, Measures
 from tensorm.posterior.convergence import EntryMixing, Mixing
 from tensorm.posterior.diagnostics import _judge_mixing, _tell_shared, diagnose, name_owner, number_components
-from tensorm.posterior.findings import Finding, Findings
+from tensorm.posterior.findings import FoundBy, Findings
 from tensorm.report.describe import describe_components
 
 BLOCK = [bits(6, [0, 1, 2], [4, 5]), bits(5, [0, 1], [2, 3])]
@@ -255,9 +255,9 @@ NO_COMPONENT = "no component was found by all chains; trust predictions more tha
 
 def found_by(*others: tuple[tuple[int, ...], tuple[int, ...]], used: tuple[int, ...] = (0, 1, 2, 3)) -> str:
     """What is told of explanations that found some components of the first one, and some others."""
-    first = Finding((0,), 0.4, used, (), (), 0.0)
+    first = FoundBy((0,), 0.4, used, (), (), 0.0)
     rest = [
-        Finding((n,), 0.2, found, tuple(sorted({*used} - {*found})), extra, 0.0)
+        FoundBy((n,), 0.2, found, tuple(sorted({*used} - {*found})), extra, 0.0)
         for n, (found, extra) in enumerate(others, 1)
     ]
     return _tell_shared(Findings([first, *rest]))

@@ -287,8 +287,7 @@ def _tell(model: TensOrMachine, fit: Path, as_json: bool, quiet: bool) -> None:
         return
     if fit.is_dir() and (failed := posterior.outcomes.count(FAILED)):
         them = "it" if failed == 1 else "them"
-        how = f"To try {them} again:  tensorm resume {fit}"
-        say(f"{failed} of {len(posterior.outcomes)} chains failed. {how}")
+        say(f"To try {them} again:  tensorm resume {fit}")  # that they failed is said above
     say(f"The fit is saved in {fit}. To see it in a browser:  tensorm report {fit}")
     say(f'To use it in Python:  tensorm.load("{fit}")')
 

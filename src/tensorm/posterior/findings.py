@@ -19,7 +19,7 @@ from tensorm.posterior.draws import Posterior
 SMALLEST_GAIN = 0.01  # of the log-likelihood of a constant; less is noise
 
 
-class Finding(NamedTuple):
+class FoundBy(NamedTuple):
     """What the chains with one explanation found, beside the explanation with most weight.
 
     Attributes
@@ -52,7 +52,7 @@ class Finding(NamedTuple):
         return len(self.found) + len(self.extra)
 
 
-class Findings(tuple[Finding, ...]):
+class Findings(tuple[FoundBy, ...]):
     """What each explanation found, the one with most weight first."""
 
     __slots__ = ()
@@ -60,7 +60,7 @@ class Findings(tuple[Finding, ...]):
     @property
     def n_chains(self) -> int:
         """Number of chains."""
-        return sum(len(finding.chains) for finding in self)
+        return sum(len(one.chains) for one in self)
 
     @property
     def used(self) -> tuple[int, ...]:
@@ -70,17 +70,17 @@ class Findings(tuple[Finding, ...]):
     @property
     def everywhere(self) -> list[int]:
         """Those of them that all chains found."""
-        return [l for l in self.used if all(l in finding.found for finding in self)]
+        return [l for l in self.used if all(l in one.found for one in self)]
 
     @property
     def nothing(self) -> bool:
         """Whether no chain found a component."""
-        return not any(finding.active for finding in self)
+        return not any(one.active for one in self)
 
     @property
     def same(self) -> bool:
         """Whether all chains found the same components."""
-        return not any(finding.lacking or finding.extra for finding in self)
+        return not any(one.lacking or one.extra for one in self)
 
     def count_finders(self, n_components: int) -> list[int]:
         """Return how many chains found each component of the first explanation; 0 for an empty one."""
@@ -101,7 +101,7 @@ def compare_explanations(posterior: Posterior) -> Findings:
         lacking = tuple(l for l in used if l not in pairs)
         clear = worse(posterior.traces_of(number)[0], posterior.traces[0])
         gain = max(heights[number] - heights[0], 0.0) if clear else 0.0
-        findings.append(Finding(chains, weight, found, lacking, extra, gain))
+        findings.append(FoundBy(chains, weight, found, lacking, extra, gain))
     return Findings(findings)
 
 
