@@ -352,6 +352,9 @@ def test_noise_does_not_hide_that_chains_have_not_mixed() -> None:
     assert component.startswith("Component 0 - ")
     assert second in unescape(render_card(posterior))
     assert second in unescape(render_report(posterior))
+    reason = "The data look like noise: the components explain next to nothing. 1 component explains"
+    assert reason in unescape(render_report(posterior))
+    assert reason in unescape(render_card(posterior))
 
 
 def test_noise_in_words() -> None:
