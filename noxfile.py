@@ -26,7 +26,6 @@ ELSEWHERE["win32"] = [
 ]
 
 nox.options.sessions = ["tests", "checks"]
-nox.options.error_on_missing_interpreters = False
 
 
 @nox.session(python=PYTHONS)

@@ -10,6 +10,7 @@ import numpy.typing as npt
 from tensorm.data.inputs import Names, check_names
 from tensorm.model import Confusion
 from tensorm.posterior.draws import Posterior
+from tensorm.sampler.factor_draws import FactorDraws
 from tensorm.sampler.state import Trace
 from tensorm.sampler.two_rates import Rates
 
@@ -22,7 +23,8 @@ def make_trace(draws: Sequence[Sequence[npt.NDArray[np.bool_]]], noise, accuracy
     S, L = len(draws), draws[0][0].shape[1]
     trace = Trace(
         factors=tuple(
-            np.packbits(np.stack(factor), axis=-1, bitorder="little") for factor in zip(*draws, strict=True)
+            FactorDraws.from_all(np.packbits(np.stack(factor), axis=-1, bitorder="little"))
+            for factor in zip(*draws, strict=True)
         ),
         noise=np.tile(noise, (S, 1)),
         parameters=Rates,

@@ -7,6 +7,8 @@ the command line can put its options in their place (cli/groups.py).
 from __future__ import annotations
 
 import re
+import sys
+import warnings
 from collections.abc import Sequence
 
 STEERING = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -18,6 +20,14 @@ def printable(text: str) -> str:
     So are lone surrogates, which cannot be encoded, and marks that change the direction of the text.
     """
     return STEERING.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def note(told: str) -> None:
+    """Warn whoever called the package; the warning names their line, not one of ours."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("tensorm."):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(told, UserWarning, stacklevel=level)
 
 
 class PlainError(Exception):

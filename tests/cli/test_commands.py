@@ -299,6 +299,7 @@ def test_the_examples_of_the_help_run(folder, monkeypatch) -> None:
         if "--workers" in line:
             continue  # below
         extra = ["--draws", "10", "--chains", "2", "--effort", "0"] if line.startswith("tensorm fit") else []
+        extra += ["--components", "2"] * (line.startswith("tensorm fit") and line != lines[0])
         extra += ["--candidates", "1,2"] * ("--candidates" in line)  # the last one counts: fewer to try
         if "ward.tensorm" in line:
             load("runs/ward").save("ward.tensorm")
@@ -496,7 +497,7 @@ def test_datasets_are_listed(monkeypatch) -> None:
         ),
         (
             "fit badges.tsv --time-column t --bins fortnight --modes i,j --out x",
-            "give clock, each, a number, or a",
+            "give clock, weekday, month, each, a number, or a",
         ),
         ("fit badges.tsv --time-column t --bins 1ms --modes i,j --out x", "give at most"),
         ("fit badges.tsv --time-column when --modes i,j --out x", "has no column 'when'; choose from 't'"),

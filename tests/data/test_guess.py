@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 
 import tensorm
-from tensorm import InputError
+from tensorm import InputError, TensOrMachine
 from tensorm.data.options import Options
 from tensorm.tensors.read import read_with_metadata
 
@@ -123,6 +124,39 @@ def test_labels_that_are_spelt_almost_alike_are_pointed_out(other) -> None:
     assert found.shape == (3, 3)
 
 
+@pytest.mark.parametrize("kind", ["csv", "frame"])
+def test_labels_that_mean_missing(tmp_path, kind) -> None:
+    visits = pd.DataFrame({"site": ["Lyon", "NULL", "Graz", "n/a"], "device": ["lamp", "fan", "-", "fan"]})
+    source = visits
+    if kind == "csv":
+        source = tmp_path / "visits.csv"
+        visits.to_csv(source, index=False)
+    with pytest.warns(UserWarning, match=r"^Column 'site' has the label '(NULL|n/a)'; if it means missing, "):
+        assert tensorm.read(source, modes=["site", "device"]).shape == (4, 3)
+    given = {"modes": ["site", "device"], "missing": ["NULL", "-"]}
+    with pytest.raises(InputError, match=r"'site' is 'NULL'\), (row|line) \d \('device' is '-'\); correct"):
+        tensorm.read(source, **given)
+    with pytest.warns(UserWarning, match=r"left out 3 bad rows: "):
+        left = tensorm.read(
+            source, modes=["site", "device"], missing=["null", "-", "n/a"], skip_bad_rows=True
+        )
+    assert left.labels[0].tolist() == ["Lyon"]
+    alone = pd.DataFrame({"site": ["a", "b", "?"], "device": ["x", "y", "x"]})
+    with pytest.raises(
+        InputError, match=r"^column 'site' has '\?' in row 2; set skip_bad_rows=True to leave"
+    ):
+        tensorm.read(alone, modes=["site", "device"], missing="?")
+
+
+def test_a_warning_names_the_line_of_its_reader() -> None:
+    table = pd.DataFrame({"who": ["Ann", "ANN", "bob"], "where": ["x", "y", "x"]})
+    for call in (tensorm.read, TensOrMachine(1, n_draws=2, burn_in=2, n_chains=1, progress=False).fit):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            call(table)
+        assert caught[0].filename == __file__
+
+
 def test_labels_that_differ_are_not_pointed_out(recwarn) -> None:
     tensorm.read(
         pd.DataFrame({"who": ["1-1", "11", "1", "01", "-1"], "where": ["A1", "A 1", "A2", "B", "Ö"]})
@@ -155,6 +189,24 @@ def test_very_many_time_stamps_are_refused_as_labels(kind) -> None:
     assert "06:07" in str(each.labels[0][1])
 
 
+@pytest.mark.parametrize("kind", ["text", "dates"])
+def test_many_dates_are_pointed_out(caplog, kind) -> None:
+    days = np.datetime64("2024-01-03") + np.arange(400) % 330
+    when = np.datetime_as_string(days) if kind == "text" else days.astype("M8[ns]")
+    orders = pd.DataFrame({"when": when, "who": [f"c{n % 7}" for n in range(400)], "qty": [1, 2] * 200})
+    told = "'when' has many dates, 'qty' looks like counts; name the modes, as in tensorm.read(X, "
+    with pytest.raises(InputError, match=re.escape(f"{told}time='when', bins='month', modes=['who']")):
+        tensorm.read(orders)
+    caplog.set_level("INFO")
+    assert tensorm.read(orders, modes=["when", "who"]).shape == (330, 7)
+    assert "'when' has 330 labels that look like dates; time='when' bins='month' turns them" in caplog.text
+    assert tensorm.read(orders, modes=["when", "who"], time="when", bins="month").shape == (11, 7)
+    with pytest.raises(
+        InputError, match=r"^The times are dates without a time of the day; give bins='month'"
+    ):
+        tensorm.read(orders, modes=["when", "who"], time="when")
+
+
 def test_labels_that_are_spelt_almost_alike_are_merged() -> None:
     table = pd.DataFrame(
         {"from": ["Bldg B", "BLDG B", "a", "Bldg B", "1.0"], "to": ["a", "A", "bldg  b", "c", "10"]}
@@ -165,6 +217,9 @@ def test_labels_that_are_spelt_almost_alike_are_merged() -> None:
     assert found.n_ones == 4  # two rows are one cell
     with pytest.warns(UserWarning, match=r"if they mean the same, set merge_labels=True\.$"):
         assert tensorm.read(table, modes=["from", "to"]).shape == (4, 5)
+    many = pd.DataFrame({"who": [*"abcdeABCDE"], "where": ["x", "y"] * 5})
+    with pytest.warns(UserWarning, match=r" is now '.', .* and 2 more\.$"):
+        tensorm.read(many, modes=["who", "where"], merge_labels=True)
     with pytest.raises(InputError, match=r"is a wide table, so merge_labels=\.\.\. cannot be used"):
         tensorm.read(make_survey(), columns=["Q*"], merge_labels=True)
 

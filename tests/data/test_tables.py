@@ -85,7 +85,8 @@ def test_tables_as_people_have_them(read, text, name) -> None:
 
 
 def test_labels_stay_what_they_are(read) -> None:
-    tensor = read('who,id\n"Ann, the\nfirst",007\nÅse #2 🙂,010\nNA,011\n')
+    with pytest.warns(UserWarning, match=r"^Column 'who' has the label 'NA'; if it means missing, set "):
+        tensor = read('who,id\n"Ann, the\nfirst",007\nÅse #2 🙂,010\nNA,011\n')
     assert set(tensor.labels[0]) == {"Ann, the\nfirst", "Åse #2 🙂", "NA"}
     assert tensor.labels[1].tolist() == ["007", "010", "011"]
     large = read("who,id\n123456789012345678901,9\n9007199254740993,10\n9007199254740992,9\n")

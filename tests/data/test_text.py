@@ -164,7 +164,7 @@ def test_only_what_precedes_the_table_is_skipped_and_that_is_said(tmp_path: Path
         (["Mon", "Jan", "Feb"], ["Feb", "Jan", "Mon"]),  # neither months nor days alone
     ],
 )
-@pytest.mark.filterwarnings("ignore:Column .i. has labels that are spelt almost alike")
+@pytest.mark.filterwarnings("ignore:Column .i. has")
 def test_labels_are_what_is_written_in_the_order_people_expect(tmp_path: Path, texts, labels) -> None:
     rows = "".join(f"{text},{n % 2}\n" for n, text in enumerate([*texts, *texts]))
     tensor = tensorm.read(written(tmp_path / "a.csv", f"i,j\n{rows}"), modes=["i", "j"])

@@ -22,6 +22,17 @@ def test_hours_of_the_clock_have_no_date() -> None:
     assert cut(["10:00", "7:30"])[0] == [10, 7]
 
 
+def test_bins_of_the_calendar() -> None:
+    days = ["2024-11-30", "2025-02-01 10:00", "2024-11-01"]  # Saturday, Saturday, Friday
+    assert cut(days, "month") == ([0, 3, 0], ["2024-11", "2024-12", "2025-01", "2025-02"])
+    numbers, names = cut(days, "weekday")
+    assert [names[n] for n in numbers] == ["Saturday", "Saturday", "Friday"]
+    assert (names[0], len(names)) == ("Monday", 7)
+    assert cut(["1969-12-28"], "weekday")[0] == [6]
+    with pytest.raises(InputError, match=r"^Times in seconds do not tell the day of the week; give origin="):
+        cut([1.0, 2.0], "weekday")
+
+
 def test_lengths_begin_on_whole_hours_and_days() -> None:
     numbers, names = cut(["2024-01-01 10:20", "2024-01-01 12:10", "2024-01-01 10:59"], "1h")
     assert numbers == [0, 2, 0]
@@ -108,7 +119,7 @@ def test_far_dates_are_what_they_say() -> None:
             "1970-01-01",
             "^row 1 has the time 1400000000000, which is after the year 9999",
         ),
-        ([1.0, 2.0], "0", None, "^bins is '0'; give clock, each, a number, or a length"),
+        ([1.0, 2.0], "0", None, "^bins is '0'; give clock, weekday, month, each, a number, or a length"),
         ([1.0, 2.0], "-1h", None, "^bins is '-1h'; give clock"),
         ([1.0, 2.0], "²", None, "^bins is '²'; give clock"),
         ([1.0, 2.0], "9999999999", None, f"^bins is .* makes 9,999,999,999 .* at most {MAX_BINS:,}"),

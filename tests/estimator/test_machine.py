@@ -58,7 +58,7 @@ def same(a: TensOrMachine, b: TensOrMachine) -> bool:
     """Whether two fits have the same draws, to the last bit."""
     return all(
         len(x) == len(y)
-        and all((f == g).all() for f, g in zip(x.factors, y.factors, strict=True))
+        and all(np.array_equal(f, g) for f, g in zip(x.factors, y.factors, strict=True))
         and np.array_equal(x.noise, y.noise)
         and np.array_equal(x.density, y.density, equal_nan=True)
         for x, y in zip(a.posterior_.chains, b.posterior_.chains, strict=True)

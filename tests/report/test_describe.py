@@ -133,6 +133,7 @@ def test_same_members_of_unlabelled_modes_are_not_taken_for_the_same() -> None:
             "2024-01-02 to 2024-01-04 (3 of 4)",
         ),
         (["a", "b", "c"], [0, 1, 2], "all 3"),
+        (["2024-12", "2025-01", "2025-02", "2025-03"], [1, 2, 3], "2025-01 to 2025-03 (3 of 4)"),
         (["enter", "leave"], [0, 1], "both"),
     ],
 )
@@ -198,6 +199,13 @@ def test_plurals() -> None:
     posterior = make_posterior([[[bits(9, [0, 2, 4, 6, 8]), bits(1, [0])]]])
     text = describe_components(posterior, {0: groups})[0].members[0].text
     assert text == "1 of 2 boxes, 1 of 2 cities, 1 of 2 BRCA, 1 of 2 staff members, all 1 one"
+
+
+def test_beside_places_no_group_has_a_plural() -> None:
+    groups = ["north", "north", "coast", "coast", "unknown"]
+    posterior = make_posterior([[[bits(5, [0, 2, 4]), bits(1, [0])]]])
+    text = describe_components(posterior, {0: groups})[0].members[0].text
+    assert text == "1 of 2 north, 1 of 2 coast, all 1 unknown"
 
 
 def test_verbs_have_no_plural() -> None:
@@ -309,6 +317,13 @@ def test_components_that_explain_nothing_look_like_noise() -> None:
     apart = [[[bits(3, [n]), bits(4, [n])]] * 3 for n in range(2)]
     told = describe(replace(make_posterior(apart), weights=(0.5, 0.5), explanations=(0, 1)))
     assert told[0] == "The data look like noise: no two chains found the same component."
+
+
+def test_without_a_sure_member_data_look_like_noise() -> None:
+    draws = [[bits(3, [n % 3, n % 2]), bits(4, [0] if n else [1])] for n in range(6)]
+    assert describe(make_posterior([draws] * 2))[0] == "The data look like noise: no membership has p > 0.9."
+    draws[0][1] = bits(4, [0, 1])
+    assert describe(make_posterior([draws] * 2))[0].startswith("Component 0 - ")
 
 
 def test_noise_does_not_hide_that_chains_have_not_mixed() -> None:

@@ -19,7 +19,7 @@ from tensorm.sampler.two_rates import Rates
 def test_draws_take_a_bit_per_entry(L: int) -> None:
     trace = make_trace(L)
     assert [packed.shape for packed in trace.factors] == [(5, N, math.ceil(L / 8)) for N in SHAPE]
-    assert all(packed.dtype == np.uint8 for packed in trace.factors)
+    assert all(packed.moves.dtype == packed.first.dtype == np.uint8 for packed in trace.factors)
 
 
 def test_draws_come_back_one_by_one() -> None:

@@ -188,7 +188,7 @@ FORGED = {
     "more components": (said("n_components", 5), "there are 5 components instead of 4"),
     "more components everywhere": (all_say(65), "there are 65 components instead of 4"),
     "components 10^12": (all_say(10**12), "components instead of 4"),
-    "components differ in draws": (changed("draws/factor_0", (0, 0, 0), 16), "beyond the last"),
+    "components differ in draws": (changed("draws/factor_0", (0, 0), 16), "beyond the last"),
     "fewer rows": (replaced("state_1", np.zeros((11, 1), "u8")), r"has shape \(11, 1\), not \(12, 1\)"),
     "more words": (replaced("state_1", np.zeros((12, 2), "u8")), r"has shape \(12, 2\), not \(12, 1\)"),
     "other words": (replaced("state_1", np.zeros((12, 1), "i8")), "of type '<i8', not '<u8'"),
@@ -233,7 +233,7 @@ FORGED = {
     "counts of other cells": (changed("confusion", 0, 0), "confusion contains counts of other cells"),
     "draws of other cells": (other_cells, "confusion contains counts of other cells in draws"),
     "no counts": (replaced("confusion", np.zeros(4, "i8")), "confusion contains counts"),
-    "draws of another tensor": (replaced("draws/factor_0", np.zeros((3, 11, 1), "u1")), "has shape"),
+    "draws of another tensor": (replaced("draws/factor_0", np.zeros((11, 1), "u1")), "has shape"),
     "draw out of order": (changed("draws/noise", 0, [0.1, 0.2]), "rates that are not ordered .* in draws"),
     "state missing": (lambda parts: parts.members.pop("state_1.npy"), "'state_1' is missing"),
 }

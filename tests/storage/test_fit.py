@@ -177,13 +177,15 @@ def test_the_file_is_documented(tmp_path: Path) -> None:
     arrays = np.load(tmp_path / "fit.tensorm", allow_pickle=False)
     about = json.loads(arrays["about.json"])
     assert about["format"] == "tensorm fit"
-    assert about["format_version"] == FORMAT_VERSION == 5
+    assert about["format_version"] == FORMAT_VERSION == 6
     assert about["tensorm_version"] == tensorm.__version__
     assert [mode["name"] for mode in about["modes"]] == ["gene", "day", "mouse"]
     assert about["model"]["seed"] == model._target.seed
     assert arrays["mode_0"].tolist() == ["BRCA2", "TP53", "Österreich", "a\tb"]
     assert arrays["mode_1"].dtype.kind == "M"
-    bits = np.unpackbits(arrays["chain_1/factor_2"], axis=-1, count=9, bitorder="little")
+    draws = np.repeat(arrays["chain_1/factor_2"][None], len(arrays["chain_1/noise"]), axis=0)
+    draws[:, arrays["chain_1/rows_2"]] = arrays["chain_1/moves_2"]
+    bits = np.unpackbits(draws, axis=-1, count=9, bitorder="little")
     np.testing.assert_array_equal(bits, model.posterior_.chains[1].bits(2))
     np.testing.assert_array_equal(arrays["chain_0/noise"], model.posterior_.chains[0].noise)
     page = Path(__file__).parents[2] / "docs" / "files.md"
@@ -215,6 +217,6 @@ def test_no_pickle_anywhere() -> None:
 
 def test_a_newer_file_says_so(tmp_path: Path) -> None:
     parts = forge.Parts(forge.saved(tmp_path))
-    parts.about |= {"format_version": 6, "tensorm_version": "9.0", "new": "thing"}
-    with pytest.raises(FileError, match=r"tensorm '9.0' wrote it in format 6, .* install a newer tensorm\.$"):
+    parts.about |= {"format_version": 7, "tensorm_version": "9.0", "new": "thing"}
+    with pytest.raises(FileError, match=r"tensorm '9.0' wrote it in format 7, .* install a newer tensorm\.$"):
         forge.load_bytes(tmp_path, parts.join())

@@ -47,8 +47,8 @@ def test_a_fit_has_the_draws_that_netcdf_says(path: Path) -> None:
         for number, trace in enumerate(model.posterior_.chains):
             group = file[f"chain_{number}"]
             for k, draws in enumerate(trace.factors):
-                np.testing.assert_array_equal(draws, group[f"factor_{k}"], strict=True)
-                assert draws.flags.writeable
+                np.testing.assert_array_equal(np.asarray(draws), group[f"factor_{k}"], strict=True)
+                assert draws.moves.flags.writeable
             for name in ("noise", "density", "confusion", "log_posterior"):
                 np.testing.assert_array_equal(getattr(trace, name), group[name])
         assert model._target.seed == file["model"].attrs["seed"]

@@ -122,8 +122,9 @@ def test_weights_of_chains(
 
 
 def test_modes_that_share_a_factor(run: tuple[str, Path], tmp_path: Path) -> None:
-    members = read(run[1], "fit.tensorm", "chain_0/factor_2")
-    forge_copy(run[1], tmp_path / "copy", "fit.tensorm", "chain_0/factor_2", members ^ np.uint8(1))
+    moves = read(run[1], "fit.tensorm", "chain_0/moves_2")
+    moves[1:] ^= 1
+    forge_copy(run[1], tmp_path / "copy", "fit.tensorm", "chain_0/moves_2", moves)
     with pytest.raises(FileError, match="modes 1 and 2 do not share a factor"):
         tensorm.load(tmp_path / "copy")
 

@@ -480,9 +480,9 @@ def test_the_two_modes_of_a_pair_differ():
         tensorm.read(table, pair=["person", "person"], undirected=True)
 
 
-@pytest.mark.parametrize("options", [{"threshold": 99}, {"missing": "p 1"}])
+@pytest.mark.parametrize("options", [{"threshold": 99}, {"missing": 1, "indices": True}])
 def test_options_about_values_need_values(options):
-    table = pd.DataFrame({"hour": [1, 2], "person": ["p 1", "p 2"], "met": ["p 3", "p 4"]})
+    table = pd.DataFrame({"hour": [1, 2], "person": [0, 1], "met": [2, 3]})
     with pytest.raises(InputError, match=r"needs value=COLUMN, the column it applies to\.$"):
         tensorm.read(table, modes=["hour", "person", "met"], **options)
 

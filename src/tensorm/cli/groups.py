@@ -74,13 +74,14 @@ class Commands(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command."""
-        from tensorm.storage.files import leaving_on_sigterm  # as late as commands are
+        from tensorm.storage.files import TERMINATED, leaving_on_sigterm  # as late as commands are
 
         try:
             with leaving_on_sigterm(for_good=True), _showing_notes(ctx):
                 return super().invoke(ctx)
-        except SystemExit:
-            _tell_stopped(ctx, "SIGTERM")
+        except SystemExit as ended:  # with another code: rich found the reader of the output gone
+            if ended.code == TERMINATED:
+                _tell_stopped(ctx, "SIGTERM")
             raise
         except (InputError, FileError, ClusterError, PackageError) as error:
             raise Refusal(name_options(str(error), ctx)) from error

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 
 from tensorm.data.arrays import Indices
-from tensorm.data.checks import short
+from tensorm.data.checks import list_some, short
 from tensorm.data.columns import CodedColumn
 from tensorm.data.frames import Table
 from tensorm.data.text import TextTable
@@ -67,11 +67,11 @@ class BadRows:
                 raise self._table.refuse_uneven()
             raise self._found[0][2]
         title = self._table.title
-        told = ", ".join(
+        told = [
             f"{self._table.place(row).removesuffix(f' of {title}')} ({self._tell(row)})"
             for row in rows[:MAX_TOLD].tolist()
-        )
-        raise BadRowsError(title, told + ", ..." * (len(rows) > MAX_TOLD), rows, self._find_words())
+        ]
+        raise BadRowsError(title, list_some(told, MAX_TOLD, len(rows)), rows, self._find_words())
 
     def _find_words(self) -> list[str]:
         """Return what stands in the place of 0 and 1, if these are few words, which may mean missing."""

@@ -390,3 +390,9 @@ def short(value: Any) -> str:
         text = ""
     telling = 0 < len(text) <= 40 and "\n" not in text and " at 0x" not in text
     return text if telling else f"of type {type(value).__name__}"
+
+
+def list_some(texts: Sequence[str], most: int = 3, total: int | None = None) -> str:
+    """Return "a, b, c and 4 more"."""
+    rest = (len(texts) if total is None else total) - most
+    return ", ".join(texts[:most]) + (f" and {rest:,} more" if rest > 0 else "")

@@ -74,11 +74,17 @@ class CodedColumn(NamedTuple):
         """Say where a value occurs first."""
         return self.place(int((self.codes == n).argmax()))
 
-    def refuse_empty(self, wanted: str) -> None:
-        """Raise if a row has nothing in this column."""
-        if len(self.codes) and self.codes.min() < 0:
-            row = int(self.codes.argmin())
-            raise BadValuesError(f"column {self.name!r} is empty in {self.place(row)}; {wanted}.", [-1])
+    def refuse_empty(self, wanted: str, words: Collection[str] = ()) -> None:
+        """Raise if a row has nothing in this column, or one of the words that mean missing."""
+        values = self.values.tolist() if words else []
+        odd = [-1, *(n for n, value in enumerate(values) if str(value).lower() in words)]
+        bad = np.isin(self.codes, odd)
+        if bad.any():
+            row = int(bad.argmax())
+            code = int(self.codes[row])
+            what = f"has {short(values[code])}" if code >= 0 else "is empty"
+            wanted = "set skip_bad_rows=True to leave such rows out" if code >= 0 else wanted
+            raise BadValuesError(f"column {self.name!r} {what} in {self.place(row)}; {wanted}.", odd)
 
 
 def factorise(name: str, array: Array, place: RowLocator, plain: bool = False, **more: Any) -> CodedColumn:

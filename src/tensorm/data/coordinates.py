@@ -6,7 +6,6 @@ A key is all that is needed to sort cells, to find duplicates and to recover a c
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -16,7 +15,7 @@ import numpy as np
 from tensorm.data.arrays import Array, Bits, Keys
 from tensorm.data.checks import as_numbers, check_count, is_list, read_bits, short
 from tensorm.data.inputs import Labels, Pair, RowLocator, check_columns
-from tensorm.errors import InputError
+from tensorm.errors import InputError, note
 
 MAX_CELLS = 2**60  # so that counts, and their sums, are exact
 MAX_ROWS = 2**32  # rows of all modes together
@@ -88,10 +87,7 @@ class ListedCells(NamedTuple):
             distinct[2] = _sort(np.concatenate([unknown_only, hidden]))
         repeated = sum(map(len, parts)) - sum(map(len, distinct))
         if repeated and not self.repeatable:
-            warnings.warn(
-                f"Some cells are listed more than once ({repeated:,} repeats); each counts once.",
-                stacklevel=3,
-            )
+            note(f"Some cells are listed more than once ({repeated:,} repeats); each counts once.")
         for some, others in combinations(distinct, 2):
             few, many = sorted((some, others), key=len)
             both = few[many[np.searchsorted(many[:-1], few)] == few] if len(few) else few

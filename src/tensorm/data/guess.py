@@ -5,18 +5,18 @@ from __future__ import annotations
 import itertools
 import re
 import unicodedata
-import warnings
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from tensorm.data.checks import list_some
 from tensorm.data.columns import MISSING_WORDS, NUMBER_PATTERN, YES_NO, CodedColumn, is_cell, is_number
 from tensorm.data.frames import Table
 from tensorm.data.options import Options
 from tensorm.data.text import log
-from tensorm.errors import InputError
+from tensorm.errors import InputError, note
 
 MAX_GUESSED = 6  # columns that are modes without being named
 FEW_ROWS = 100  # in which each may well have a label of its own
@@ -26,7 +26,8 @@ MAX_ANSWERS = 3  # that are neither yes nor no in a column of answers
 LONG_TEXT = 25  # characters of an average value of free text
 MANY_LABELS = 100_000  # above which no spellings are compared
 STAMP = re.compile(r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}[ T]+\d{1,2}:\d{2}.*")
-STAMPED, COUNTED = "looks like time stamps", "looks like counts"
+DATE = re.compile(r"\d{4}([-/.])\d{1,2}\1\d{1,2}|\d{1,2}([-/.])\d{1,2}\2\d{2,4}")
+STAMPED, DATED, COUNTED = "looks like time stamps", "has many dates", "looks like counts"
 COUNTS = re.compile(r"(?i)n|counts?|qty|quantity|quantities|amount|number|total|times|freq(uency)?")
 
 
@@ -51,10 +52,12 @@ def check_guess(table: Table) -> None:
     _check_answers(table, columns)
     doubts = {column.name: why for column in columns if (why := _doubt(column)) is not None}
     good = [name for name in table.names if name and name not in doubts]
-    times, counts = ([name for name, why in doubts.items() if why == what] for what in (STAMPED, COUNTED))
+    times = [name for name, why in doubts.items() if why in (STAMPED, DATED)]
+    counts = [name for name, why in doubts.items() if why == COUNTED]
     if doubts and len(good) + len(times[:1]) > 1 and not all(map(is_number, columns)):
         told = ", ".join(f"{name!r} {why}" for name, why in list(doubts.items())[:MAX_GUESSED])
         time = f"time={times[0]!r}, " if times else ""
+        time += "bins='month', " * (times != [] and doubts[times[0]] == DATED)
         modes = ", ".join(map(repr, good[:MAX_GUESSED]))
         value = f", value={counts[0]!r}, threshold=1" if counts else ""
         raise InputError(
@@ -126,6 +129,8 @@ def _doubt(column: CodedColumn) -> str | None:
         return "has numbers with fractions"
     if rows <= FEW_ROWS:
         return None
+    if distinct > FEW_ROWS and is_date(column):
+        return DATED
     if is_number(column) and COUNTS.fullmatch(column.name):
         return COUNTED
     texts = [value for value in column.values[:SAMPLED_VALUES].tolist() if isinstance(value, str)]
@@ -145,20 +150,28 @@ def is_stamp(column: CodedColumn) -> bool:
     return len(sample) > 0 and 10 * fitting >= 9 * len(sample)
 
 
+def is_date(column: CodedColumn) -> bool:
+    """Whether a column has dates without the time of the day."""
+    if column.values.dtype.kind == "M":
+        return not is_stamp(column)
+    sample = column.values[:SAMPLED_VALUES].tolist()
+    return all(isinstance(value, str) and DATE.fullmatch(value) for value in sample)
+
+
 def check_stamps(column: CodedColumn) -> None:
-    """Raise if the labels of a mode are very many time stamps; log that they look so if they are many."""
+    """Raise if the labels of a mode are very many time stamps; log it if they are many, or many dates."""
+    name, many = repr(column.name), len(column.values) > FEW_ROWS
     if len(column.values) > MANY_STAMPS and is_stamp(column):
-        name = repr(column.name)
         raise InputError(
             f"Column {name} has {len(column.values):,} different time stamps; set time={name} to turn them "
             f"into hours of the day, time={name} bins='1d' into days, or time={name} bins='each' to keep "
             "each."
         )
-    if len(column.values) > FEW_ROWS and is_stamp(column):
-        log.info(
-            "%r has %s labels that look like time stamps; time=%r turns them into hours of the day.",
-            column.name, f"{len(column.values):,}", column.name,
-        )  # fmt: skip
+    count = f"{name} has {len(column.values):,} labels that look like"
+    if many and is_stamp(column):
+        log.info(f"{count} time stamps; time={name} turns them into hours of the day.")
+    elif many and is_date(column):
+        log.info(f"{count} dates; time={name} bins='month' turns them into months.")
 
 
 def merge_alike(columns: Sequence[CodedColumn]) -> list[CodedColumn]:
@@ -173,9 +186,10 @@ def merge_alike(columns: Sequence[CodedColumn]) -> list[CodedColumn]:
     merged = [(text, kept[_plain(text)]) for text in counts if kept[_plain(text)] != text]
     if not merged:
         return list(columns)
-    told = ", ".join(f"{text[:40]!r} is now {other[:40]!r}" for text, other in merged[:3])
-    warnings.warn(
-        f"Column {columns[0].name!r}: {told}{', ...' * (len(merged) > 3)}.", UserWarning, stacklevel=7
+    note(
+        f"Column {columns[0].name!r}: "
+        + list_some([f"{text[:40]!r} is now {other[:40]!r}" for text, other in merged])
+        + "."
     )
     found = []
     for column in columns:
@@ -203,13 +217,20 @@ def tell_alike(name: str, labels: Any, merging: bool = True) -> None:
         if other != text:
             found.append(f"{other[:40]!r} and {text[:40]!r}")
     if found:
-        shown = ", ".join(found[:3]) + ", ..." * (len(found) > 3)
-        warnings.warn(
-            f"Column {name!r} has labels that are spelt almost alike: {shown}; if they mean the same, "
-            f"{'set merge_labels=True' if merging else 'write them alike'}.",
-            UserWarning,
-            stacklevel=6,
+        note(
+            f"Column {name!r} has labels that are spelt almost alike: {list_some(found)}; if they mean the "
+            f"same, {'set merge_labels=True' if merging else 'write them alike'}."
         )
+
+
+def tell_missing(name: str, labels: Any) -> None:
+    """Warn about labels such as NULL, which usually mean that there is none."""
+    for label in map(str, labels.tolist() if labels.dtype.kind in "UTO" else ()):
+        if label.lower() in MISSING_WORDS:
+            note(
+                f"Column {name!r} has the label {label!r}; if it means missing, set missing={label!r} "
+                "skip_bad_rows=True to leave its rows out."
+            )
 
 
 def _has_fractions(column: CodedColumn) -> bool:

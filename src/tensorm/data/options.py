@@ -139,8 +139,8 @@ class Options(NamedTuple):
                 raise InputError(f"{title} is {what}, so {name}=... cannot be used; leave it out.")
 
     def refuse_without_values(self, value: str | None) -> None:
-        """Raise if every row of a table is a 1, and an option says what values mean."""
-        for name in ("threshold", "missing"):
+        """Raise if every row is a 1, and an option says what values mean; of labels some may be missing."""
+        for name in ("threshold", *["missing"] * self.indices):
             if value is None and getattr(self, name) not in (None, frozenset()):
                 raise InputError(f"{name} needs value=COLUMN, the column it applies to.")
 

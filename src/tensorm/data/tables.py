@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import math
-import warnings
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from tensorm.data.arrays import Floats
 from tensorm.data.bad_rows import BadRows, BadRowsError
-from tensorm.data.checks import unknown_mode
+from tensorm.data.checks import list_some, unknown_mode
 from tensorm.data.columns import label, read_indices, read_numbers, read_values
 from tensorm.data.contents import Contents
 from tensorm.data.coordinates import MAX_MODES, ListedCells
 from tensorm.data.frames import Table
-from tensorm.data.guess import check_guess, check_stamps, find_cell_columns, merge_alike, tell_alike
+from tensorm.data.guess import (
+    check_guess,
+    check_stamps,
+    find_cell_columns,
+    merge_alike,
+    tell_alike,
+    tell_missing,
+)
 from tensorm.data.memory import check_room
 from tensorm.data.options import Options
 from tensorm.data.text import TextTable, log
 from tensorm.data.times import EACH, cut_times
 from tensorm.data.wide import read_wide
-from tensorm.errors import InputError
+from tensorm.errors import InputError, note
 
 LARGEST_MODE = 10**7  # indices of a mode, of which few need occur in a table
 INDICES_PER_ROW = 100  # up to which a mode may be larger than LARGEST_MODE
@@ -44,7 +50,7 @@ def read_table(table: Table, options: Options) -> Contents:
     except BadRowsError as error:
         if not options.skip_bad_rows:
             raise
-        warnings.warn(f"{table.title}: left out {error.told}.", UserWarning, stacklevel=5)
+        note(f"{table.title}: left out {error.told}.")
         table.drop(error.rows)
         return read_table(table, options)
 
@@ -56,7 +62,7 @@ def _read_long(table: Table, options: Options) -> ListedCells:
     options.refuse_without_values(value)
     bad_rows = BadRows(table, options.skip_bad_rows)
     values = None if value is None else _read_value(table, value, options, bad_rows)
-    columns, labels = _read_modes(table, modes, options, bad_rows)
+    columns, labels = _read_modes(table, modes, options, bad_rows, options.missing if value is None else ())
     _tell_unused(table, [*modes, value, options.time])
     pairs = zip(columns, labels, strict=True)
     sizes = [int(column.max()) + 1 if known is None else len(known) for column, known in pairs]
@@ -82,8 +88,7 @@ def _tell_unused(table: Table, used: Sequence[str | None]) -> None:
     """Log which columns are left out; the command line shows it."""
     unused = [name for name in table.names if name and name not in used]
     if unused:
-        told = ", ".join(name[:40] for name in unused[:10])
-        log.info("Columns that are not used: %s.", told + ", ..." * (len(unused) > 10))
+        log.info("Columns that are not used: %s.", list_some([name[:40] for name in unused], 10))
 
 
 class Header(NamedTuple):
@@ -139,9 +144,12 @@ def _read_value(table: Table, name: str, options: Options, bad_rows: BadRows) ->
 
 
 def _read_modes(
-    table: Table, modes: Sequence[str], options: Options, bad_rows: BadRows
+    table: Table, modes: Sequence[str], options: Options, bad_rows: BadRows, missing: Collection[str]
 ) -> tuple[list[Any], list[Any]]:
-    """Return for each mode the index of each row, and the labels; None if the table has indices."""
+    """Return for each mode the index of each row, and the labels; None if the table has indices.
+
+    Labels that stand for `missing` ones make a row bad.
+    """
     columns: dict[str, Any] = {}
     labels: dict[str, Any] = dict.fromkeys(modes)
     cut = None if options.bins == EACH else options.time
@@ -163,7 +171,7 @@ def _read_modes(
         else:
             column = table.column(name)
             with bad_rows.noting(column):
-                column.refuse_empty("give a label")
+                column.refuse_empty("give a label", missing)
     bad_rows.settle()
     for name in modes:
         if name in columns:
@@ -174,7 +182,9 @@ def _read_modes(
         if listed is None and options.time != name:
             check_stamps(given[0])
         found, known = label(merge_alike(given) if options.merge_labels else given, listed)
-        tell_alike(name, known if listed is None else None)
+        if listed is None:
+            tell_alike(name, known)
+            tell_missing(name, known)
         columns |= dict(zip(shared, found, strict=True))
         labels |= dict.fromkeys(shared, known)
     return [columns[name] for name in modes], [labels[name] for name in modes]

@@ -1,4 +1,4 @@
-"""Times cut into bins: hours of the day, intervals of equal length, or a number of equal parts."""
+"""Times cut into bins: by clock and calendar, intervals of equal length, or a number of equal parts."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ from tensorm.data.arrays import Array, Floats, Ints
 from tensorm.errors import BadValuesError, InputError
 
 MAX_BINS = 100_000
+CALENDAR_BINS = {"clock": "hour of the day", "weekday": "day of the week", "month": "month"}
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 EACH = "each"  # time is a label of its own
 SHORTEST_BIN, LONGEST_BIN = 1e-6, 1e12  # seconds: dates know microseconds, and 10,000 years
 TIME_UNITS = "(ms|millisecond)|(s|sec|second)|(min|minute)|(h|hr|hour)|(d|day)|(w|week)"
@@ -33,7 +35,7 @@ def cut_times(times: Any, bins: str, origin: str | None, place: Callable[[int], 
     times : array or pandas Series
         Time stamps as text or dates, or seconds.
     bins : str
-        "clock", a length such as 1h, 30min or 1d, or a number.
+        "clock", "weekday", "month", a length such as 1h, 30min or 1d, or a number.
     origin : str, optional
         The moment at which seconds start to count; without it they have no date.
     place : callable
@@ -41,16 +43,15 @@ def cut_times(times: Any, bins: str, origin: str | None, place: Callable[[int], 
     """
     day, seconds = None, _parse(times, origin, place)
     if seconds.dtype.kind == "M":
+        if bins in CALENDAR_BINS:
+            return _place_in_calendar(seconds, bins)
         day = seconds.min().astype("datetime64[D]")
         seconds = (seconds - day) / ONE_SECOND
-    if bins == "clock":
-        if day is None:
-            raise InputError(
-                "Times in seconds do not tell the hour of the day; give origin='2010-12-06 13:00', when the "
-                "count starts, or bins='1h'."
-            )
-        hours = (seconds // 3600 % 24).astype(np.int64)
-        return hours, np.array([f"{hour:02d}-{(hour + 1) % 24:02d}" for hour in range(24)])
+    elif bins in CALENDAR_BINS:
+        raise InputError(
+            f"Times in seconds do not tell the {CALENDAR_BINS[bins]}; give origin='2010-12-06 13:00', when "
+            "the count starts, or bins='1h'."
+        )
     start = seconds.min()
     if bins.isdecimal() and 0 < float(bins) <= LONGEST_BIN:
         n = float(bins)
@@ -65,6 +66,24 @@ def cut_times(times: Any, bins: str, origin: str | None, place: Callable[[int], 
     if n > MAX_BINS:
         raise InputError(f"bins is {bins!r}, which makes {n:,.0f} of them; give at most {MAX_BINS:,}.")
     return numbers.astype(np.int64), _names(start, length, int(n), day)
+
+
+def _place_in_calendar(times: Any, bins: str) -> tuple[Ints, Array]:
+    """Return the hour of the day, the day of the week or the month of times, and the names of all these."""
+    days = times.astype("datetime64[D]")
+    if bins == "clock":
+        if (days == times).all():
+            raise InputError(
+                "The times are dates without a time of the day; give bins='month', 'weekday', 'each', or a "
+                "length such as '7d'."
+            )
+        hours = [f"{hour:02d}-{(hour + 1) % 24:02d}" for hour in range(24)]
+        return (times - days) // np.timedelta64(1, "h"), np.array(hours)
+    if bins == "weekday":  # the count of days starts on a Thursday
+        return (days.astype(np.int64) + 3) % 7, np.array(DAYS)
+    months = times.astype("datetime64[M]")
+    numbers = (months - months.min()).astype(np.int64)
+    return numbers, np.datetime_as_string(months.min() + np.arange(numbers.max() + 1))
 
 
 def _parse(times: Any, origin: str | None, place: Callable[[int], str]) -> Array:
@@ -132,7 +151,7 @@ def _length(bins: str) -> float:
     found = re.fullmatch(rf"(\d+(?:\.\d+)?)\s*(?:{TIME_UNITS})s?", bins.strip().lower())
     length = float(found[1]) * UNIT_SECONDS[(found.lastindex or 0) - 2] if found else 0.0
     if not SHORTEST_BIN <= length <= LONGEST_BIN:
-        wanted = "give clock, each, a number, or a length such as 1h, 30min or 1d"
+        wanted = "give clock, weekday, month, each, a number, or a length such as 1h, 30min or 1d"
         raise InputError(f"bins is {bins[:40]!r}; {wanted}.")
     return length
 

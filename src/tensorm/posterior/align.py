@@ -16,15 +16,9 @@ NEGLIGIBLE_LOG_ODDS = math.log(1000)  # that two explanations may differ by
 MIN_SIMILARITY = 0.7  # above which components of two chains count as the same
 
 
-def factor_means(trace: Trace, at_once: int = 32) -> list[Floats]:
+def factor_means(trace: Trace) -> list[Floats]:
     """Return the posterior mean (N_k, L) of each mode's factor in one chain."""
-    means = []
-    for mode, packed in enumerate(trace.factors):
-        total = np.zeros((packed.shape[1], trace.n_components))
-        for first in range(0, len(trace), at_once):
-            total += trace.bits(mode, slice(first, first + at_once)).sum(axis=0)
-        means.append(total / len(trace))
-    return means
+    return [draws.mean(trace.n_components) for draws in trace.factors]
 
 
 def mean_factors(traces: Sequence[Trace]) -> list[Floats]:

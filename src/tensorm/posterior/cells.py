@@ -72,7 +72,7 @@ class CellPredictions(Named):
     def _findings(self) -> dict[Callable[[Any], Any], Any]:
         return {}
 
-    def recall(self, find: Callable[[Self], R]) -> R:
+    def _recall(self, find: Callable[[Self], R]) -> R:
         """Return what a function finds in the draws; several outputs ask, and it is called once."""
         if find not in self._findings:
             self._findings[find] = find(self)
@@ -82,7 +82,7 @@ class CellPredictions(Named):
     @property
     def _few_cells(self) -> Floats | None:
         """P(x = 1) of all cells, if they are so few that one pass over the draws answers every question."""
-        return self.recall(_predict_every) if math.prod(self.shape) <= FEW_CELLS else None
+        return self._recall(_predict_every) if math.prod(self.shape) <= FEW_CELLS else None
 
     def _predict_box(self, where: Sequence[slice], method: str) -> Floats:
         if check_choice("method", method, PREDICTION_METHODS) == "mean":
@@ -139,7 +139,7 @@ class CellPredictions(Named):
     def predict_part(self, indices: Sequence[Indices]) -> Floats:
         """Return P(x = 1) of all cells with these indices along each mode."""
         if self._few_cells is not None:
-            return self._few_cells[np.ix_(*indices)]
+            return self._few_cells[np.ix_(*check_parts(indices, self.shape))]
         if self.compared is None:
             return self.take(indices).predict_all()
         some, inner = list(indices), [np.arange(len(index)) for index in indices]

@@ -12,6 +12,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from tensorm.data.arrays import Bits, Floats, Indices
+from tensorm.sampler.factor_draws import unpack_bytes
 from tensorm.sampler.noise_model import ONCE
 from tensorm.sampler.state import Trace
 
@@ -167,22 +168,22 @@ def assess_entries(traces: Sequence[Trace]) -> EntryMixing:
 
 def entry_states(traces: Sequence[Trace], mode: int) -> tuple[Bits, Bits]:
     """Return which entries (N, L) of a mode change in some chain, and which differ in chains' first draws."""
-    length = min(len(trace) for trace in traces)
-    moves, differs = np.zeros((2, *traces[0].factors[mode].shape[1:]), np.uint8)
+    length, reference = min(len(trace) for trace in traces), traces[0].factors[mode]
+    moves, differs = np.zeros((2, *reference.first.shape), np.uint8)
     for trace in traces:
-        packed = trace.factors[mode][:length]
-        moves |= np.bitwise_or.reduce(packed, axis=0) & ~np.bitwise_and.reduce(packed, axis=0)
-        differs |= packed[0] ^ traces[0].factors[mode][0]
+        draws = trace.factors[mode]
+        moving = draws.moves[:length]
+        moves[draws.rows] |= np.bitwise_or.reduce(moving, axis=0) & ~np.bitwise_and.reduce(moving, axis=0)
+        differs |= draws.first ^ reference.first
     L = traces[0].n_components
-    both = np.unpackbits(np.stack([moves, differs]), axis=-1, count=L, bitorder="little").view(np.bool_)
-    return both[0], both[1]
+    return unpack_bytes(moves, L), unpack_bytes(differs, L)
 
 
 def entry_draws(traces: Sequence[Trace], mode: int, rows: Indices, components: Indices) -> Floats:
     """Return the draws (chains, draws, entries) of some entries of a mode."""
     length = min(len(trace) for trace in traces)
-    packed = np.stack([trace.factors[mode][:length, rows, components // 8] for trace in traces])
-    return (packed >> (components % 8).astype(np.uint8) & 1).astype(np.float64)
+    parts = [trace.factors[mode].entries(rows, components)[:length] for trace in traces]
+    return np.stack(parts).astype(np.float64)
 
 
 def entry_rhat(draws: Floats) -> Floats:

@@ -15,6 +15,7 @@ import numpy as np
 
 from tensorm.data.arrays import Floats
 from tensorm.posterior.align import (
+    SURE,
     active,
     count_finders,
     factor_means,
@@ -176,7 +177,7 @@ class Diagnostics(NamedTuple):
 
 def diagnose(posterior: Posterior) -> Diagnostics:
     """Compare the chains of a fit, once for all outputs that ask."""
-    return posterior.recall(_compare)
+    return posterior._recall(_compare)
 
 
 def _compare(posterior: Posterior) -> Diagnostics:
@@ -214,8 +215,11 @@ def _tell_left_out(outcomes: Sequence[str]) -> str:
 
 def doubt_findings(posterior: Posterior, finders: Sequence[int]) -> str:
     """Return why the data look like noise, or nothing if they do not; `finders` as in ``Diagnostics``."""
-    if not active(posterior.factors).any():
+    used = active(posterior.factors)
+    if not used.any():
         return "no component has members in every mode"
+    if max(float(means[:, used].max()) for means in posterior.factors) <= SURE:
+        return f"no membership has p > {SURE}"
     if len(posterior.chains) > 1 and max(finders) < 2:
         return "no two chains found the same component"
     rate = posterior.base_rate

@@ -33,6 +33,7 @@ from tensorm.posterior.contributions import (
 )
 from tensorm.posterior.convergence import EntrySummary, summarise_entries
 from tensorm.posterior.stacking import weigh_chains
+from tensorm.sampler.factor_draws import differing_rows
 from tensorm.sampler.noise_model import ACTIVITY, STRENGTH, Parameters
 from tensorm.sampler.state import INCLUDED, Trace
 from tensorm.sampler.two_rates import Rates
@@ -242,15 +243,19 @@ class Posterior(CellPredictions):
         """Factors of the draw with the highest log posterior, in the explanation with most weight."""
         lead, draw = most_probable(self.chains, self.explanations)
         trace = self.chains[lead]
-        return [trace.bits(mode, slice(draw, draw + 1))[0] for mode in range(len(self.shape))]
+        return trace.factors_at(draw).bits()
 
     @cached_property
     def _distinct(self) -> list[tuple[Trace, int, Parameters, float]]:
         """Draws with distinct factors, each with its noise and its weight; all weights together are 1."""
         alike: dict[tuple[bytes, float], tuple[Trace, list[int], list[Any]]] = {}
+        differing = [
+            differing_rows(parts) for parts in zip(*(c.factors for c, _ in self.counted), strict=True)
+        ]
         for trace, weight in self.counted:
+            parts = [draws.take(rows) for draws, rows in zip(trace.factors, differing, strict=True)]
             for draw in range(len(trace)):
-                key = blake2b(b"".join(packed[draw].tobytes() for packed in trace.factors)).digest()
+                key = blake2b(b"".join(part.at(draw).tobytes() for part in parts)).digest()
                 _, draws, noises = alike.setdefault((key, weight / len(trace)), (trace, [], []))
                 draws.append(draw)
                 noises.append(trace.noise_at(draw))

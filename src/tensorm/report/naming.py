@@ -19,7 +19,7 @@ MAX_LISTED = 8  # names in a list before it is cut short
 INTERVAL_LABEL = re.compile(r"([^-–]+)[-–]([^-–]+)")
 ORDERED = "iufmM"  # dtype kinds of labels whose order carries meaning: numbers and times
 NUMBERED = re.compile(r"(.*?)(\d+)")
-LAST_NUMBER = re.compile(r"(?<=[\W_])\d+$")  # of "patient 12", but not of "Q12"
+LAST_NUMBER = re.compile(r"(?<=[\W_])(?<!\d-)\d+$")  # of "patient 12", but not of "Q12" or "2025-12"
 IRREGULAR = {"person": "people", "child": "children", "man": "men", "woman": "women"}
 NO_PLURAL = (  # verbs, and what groups are often called
     "who", "whom", "what", "when", "where", "which", "how", "via", "from", "to", "met", "saw",
@@ -38,15 +38,17 @@ def tell_groups(groups: npt.NDArray[np.str_], members: list[int]) -> str:
     names = [name for name in sizes if counts[name]]
     if len(names) > MAX_LISTED:
         names.sort(key=lambda name: -counts[name])
+    nouns = sizes.keys().isdisjoint(NO_PLURAL)  # beside north and south, coast is a place, too
     return _cut(
-        f"all {size} {plural(name, size)}" if count == size else f"{count} of {size} {plural(name, size)}"
-        for name, size, count in ((name, sizes[name], counts[name]) for name in names)
+        f"{'all' if counts[name] == sizes[name] else f'{counts[name]:,} of'} {sizes[name]:,} "
+        f"{plural(name, sizes[name]) if nouns else name}"
+        for name in names
     )
 
 
 def tell_all(size: int) -> str:
     """Return the words for all indices of a mode."""
-    return "both" if size == 2 else f"all {size}"
+    return "both" if size == 2 else f"all {size:,}"
 
 
 def name_members(mode: FittedMode, members: list[int], ranked: Sequence[int]) -> str:
@@ -59,7 +61,7 @@ def name_members(mode: FittedMode, members: list[int], ranked: Sequence[int]) ->
     pieces = [text for run in _runs(mode, members) for text in _name_run(mode, run)]
     if len(pieces) > MAX_LISTED + 1 and mode.labels is not None and mode.labels.dtype.kind not in ORDERED:
         pieces = [quote_label(mode.label(n)) for n in ranked[:MAX_LISTED]] + pieces[MAX_LISTED:]
-    return f"{_cut(pieces)} ({len(members)} of {len(mode.means)})"
+    return f"{_cut(pieces)} ({len(members):,} of {len(mode.means):,})"
 
 
 def _runs(mode: FittedMode, members: list[int]) -> Iterator[list[int]]:

@@ -18,6 +18,7 @@ import numpy as np
 from tensorm.data.ending import ENDING
 from tensorm.errors import InputError, PlainError
 from tensorm.model import Confusion
+from tensorm.sampler.factor_draws import FactorRecorder
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.sample import DRAWS, Plan, Snapshot, Stop, Watch, sample
 from tensorm.sampler.state import FAILED, INCLUDED, STOPPED, State, Trace
@@ -158,25 +159,29 @@ class Recorder:
 
     def __init__(self, target: Target, draws: Trace | None = None) -> None:
         self._target = target
-        self.draws: list[Any] = []  # of each its factors, and the other columns of a trace
+        self._factors: list[FactorRecorder] = []
+        self._rows: list[Any] = []  # of each draw the columns of a trace
         if draws is not None:
-            columns = (getattr(draws, name) for name in TRACE_COLUMNS)
-            self.draws = list(zip(zip(*draws.factors, strict=True), *columns, strict=True))
+            self._factors = [FactorRecorder(target.n_components, factor) for factor in draws.factors]
+            self._rows = list(zip(*(getattr(draws, name) for name in TRACE_COLUMNS), strict=True))
+
+    def __len__(self) -> int:
+        return len(self._rows)
 
     def record(self, state: State, confusion: Confusion, log_likelihood: float) -> None:
         """Keep a draw."""
-        n_bytes = -(-self._target.n_components // 8)  # the others hold no component
-        packed = (masks.astype("<u8", copy=False).view(np.uint8) for masks in state.factors)
-        factors = tuple(masks[:, :n_bytes].copy() for masks in packed)
+        self._factors = self._factors or [FactorRecorder(self._target.n_components) for _ in state.factors]
+        for recorder, masks in zip(self._factors, state.factors, strict=True):
+            recorder.record(masks)
         value = log_posterior(self._target, state, log_likelihood)
-        self.draws.append((factors, state.noise.row(), state.density, confusion, log_likelihood, value))
+        self._rows.append((state.noise.row(), state.density, confusion, log_likelihood, value))
 
     def trace(self, burn_in: int, settled: bool = True) -> Trace:
         """Return the draws kept so far."""
-        factors, *columns = zip(*self.draws, strict=True)
+        columns = zip(TRACE_COLUMNS, zip(*self._rows, strict=True), strict=True)
         return Trace(
-            factors=tuple(np.stack(draws) for draws in zip(*factors, strict=True)),
-            **{name: np.array(column) for name, column in zip(TRACE_COLUMNS, columns, strict=True)},
+            factors=tuple(recorder.draws() for recorder in self._factors),
+            **{name: np.array(column) for name, column in columns},
             parameters=self._target.noise.parameters,
             n_components=self._target.n_components,
             burn_in=burn_in,
@@ -217,7 +222,7 @@ def run_chain(
         recorder.record(state, confusion, log_likelihood(tensor, plan.target, state, confusion))
 
     def snapshot(at: Snapshot) -> Snapshot:
-        return at._replace(draws=recorder.trace(*at.burnt) if at.burnt and recorder.draws else None)
+        return at._replace(draws=recorder.trace(*at.burnt) if at.burnt and recorder else None)
 
     for step in sample(tensor, plan, number, last, watch, stop):
         last = step.snapshot
@@ -229,7 +234,7 @@ def run_chain(
         return None
     if checkpoints:
         checkpoints.write(number, snapshot(last))
-    if not recorder.draws:
+    if not recorder:
         record(*sweep(tensor, enter(tensor, plan.target, last.state), plan.target, number))
     return recorder.trace(*(last.burnt or (last.state.sweep, False)))
 

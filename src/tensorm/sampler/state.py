@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tensorm.data.arrays import Bits, Bytes, Counts, Floats, Indices
+from tensorm.data.arrays import Bits, Counts, Floats, Indices
+from tensorm.sampler.factor_draws import FactorDraws
 from tensorm.sampler.noise_model import COMPONENT, INDEX, Parameters
-from tensorm.tensors.bits import words_for
 from tensorm.tensors.factors import Factors
 
 # Purposes of random streams other than the update of a factor, whose purpose is its mode (protocol.Stream).
@@ -39,8 +39,8 @@ class Trace:
 
     Attributes
     ----------
-    factors : tuple of ndarray of uint8, shape (S, N_k, ceil(L / 8))
-        For each mode the draws; bit l of a row, little end first, is its entry of component l.
+    factors : tuple of FactorDraws
+        For each mode its draws, packed to bits.
     noise : ndarray (S, P)
         Parameters of the noise model as rows: for two rates that of ones where the product is 1, and where it
         is 0.
@@ -62,7 +62,7 @@ class Trace:
         Whether burn-in came to its end by its own rule.
     """
 
-    factors: tuple[Bytes, ...]
+    factors: tuple[FactorDraws, ...]
     noise: Floats
     parameters: type[Parameters]
     density: Floats
@@ -95,7 +95,7 @@ class Trace:
     @property
     def shape(self) -> tuple[int, ...]:
         """Sizes of the modes."""
-        return tuple(packed.shape[1] for packed in self.factors)
+        return tuple(len(draws.first) for draws in self.factors)
 
     @property
     def noise_fields(self) -> dict[str, Floats]:
@@ -104,11 +104,7 @@ class Trace:
 
     def factors_at(self, draw: int) -> Factors:
         """Return the factors of one draw."""
-        masks = []
-        for packed in self.factors:
-            room = np.zeros((packed.shape[1], 8 * words_for(self.n_components)), np.uint8)
-            room[:, : packed.shape[2]] = packed[draw]
-            masks.append(room.view("<u8").astype(np.uint64, copy=False))
+        masks = (draws.masks_at(draw, self.n_components) for draws in self.factors)
         return Factors(tuple(masks), self.n_components)
 
     def noise_at(self, draw: int) -> Any:
@@ -117,22 +113,17 @@ class Trace:
 
     def bits(self, mode: int, draws: slice = slice(None)) -> Bits:
         """Return the draws of a mode's factor as a Boolean array (S, N_k, L)."""
-        return np.unpackbits(
-            self.factors[mode][draws], axis=-1, count=self.n_components, bitorder="little"
-        ).view(np.bool_)
+        return self.factors[mode][draws].bits(self.n_components)
 
     def reorder(self, order: Sequence[int]) -> Trace:
         """Return the trace with its components in another order."""
-        factors = tuple(
-            np.packbits(self.bits(mode)[..., list(order)], axis=-1, bitorder="little")
-            for mode in range(len(self.factors))
-        )
+        factors = tuple(draws.reorder(order, self.n_components) for draws in self.factors)
         noise = self.parameters.narrow(self.noise, self.shape, self.n_components, {COMPONENT: order})
         return replace(self, factors=factors, noise=noise, n_components=len(order))
 
     def take(self, indices: Sequence[Indices]) -> Trace:
         """Return the draws of some indices along each mode."""
-        factors = tuple(part[:, index] for part, index in zip(self.factors, indices, strict=True))
+        factors = tuple(draws.take(index) for draws, index in zip(self.factors, indices, strict=True))
         first = np.cumsum([0, *self.shape[:-1]])
         rows = np.concatenate([index + start for index, start in zip(indices, first, strict=True)])
         noise = self.parameters.narrow(self.noise, self.shape, self.n_components, {INDEX: rows})

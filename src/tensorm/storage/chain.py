@@ -21,6 +21,7 @@ from tensorm.data.arrays import Array, Floats
 from tensorm.data.checks import LARGEST_BETA, LAST_CHARACTER, LONGEST_LABEL, MAX_COMPONENTS, is_broken
 from tensorm.data.memory import available_memory
 from tensorm.errors import InputError, printable
+from tensorm.sampler.factor_draws import FactorDraws
 from tensorm.sampler.models import BACKGROUNDS, MODELS, find_model, list_choices
 from tensorm.sampler.noise_model import NoiseModel
 from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
@@ -34,14 +35,16 @@ RECORDED = {"noise": "f8", "density": "f8", "confusion": "i8", "log_likelihood":
 
 def pack_trace(trace: Trace) -> dict[str, Any]:
     """Return the draws of a chain as a tree for an archive."""
-    return {
+    tree = {
         "n_components": trace.n_components,
         "burn_in": trace.burn_in,
         "settled": int(trace.settled),
-        **{f"factor_{k}": draws for k, draws in enumerate(trace.factors)},
         **{name: getattr(trace, name) for name in RECORDED},
         "confusion": trace.confusion.astype(np.int64, copy=False),
     }
+    for mode, draws in enumerate(trace.factors):
+        tree |= pack_draws(mode, draws)
+    return tree
 
 
 def read_trace(tree: Stored, shape: Sequence[int], target: Target) -> Trace:
@@ -61,15 +64,34 @@ def read_trace(tree: Stored, shape: Sequence[int], target: Target) -> Trace:
         raise tree.refuse("there are no draws")
     for name in ("noise", "density", "confusion", "log_likelihood"):
         arrays[name] = tree.array(name, RECORDED[name], (S, *widths.get(name, ())))
-    of_mode = enumerate((S, size, -(-L // 8)) for size in shape)
-    factors = tuple(read_members(tree, f"factor_{k}", "u1", size, L) for k, size in of_mode)
+    factors = tuple(_read_draws(tree, k, (S, size, -(-L // 8)), L) for k, size in enumerate(shape))
     burn_in, settled = tree.integer("burn_in", 0, MAX_SWEEPS), bool(tree.integer("settled", 0, 1))
     trace = Trace(
         factors=factors, parameters=parameters, n_components=L, burn_in=burn_in, settled=settled, **arrays
     )
     _check_draws(tree, trace, target)
-    check_tied(tree, factors, target)
+    for part in ("first", "rows", "moves"):
+        check_tied(tree, [getattr(draws, part) for draws in factors], target)
     return trace
+
+
+def pack_draws(mode: int, draws: FactorDraws) -> dict[str, Array]:
+    """Return the draws of a mode's factor as a part of a tree."""
+    rows = draws.rows.astype(np.int64, copy=False)
+    return {f"factor_{mode}": draws.first, f"rows_{mode}": rows, f"moves_{mode}": draws.moves}
+
+
+def _read_draws(tree: Stored, mode: int, shape: tuple[int, int, int], L: int) -> FactorDraws:
+    """Read the draws of a mode's factor."""
+    n_draws, size, n_bytes = shape
+    first = read_members(tree, f"factor_{mode}", "u1", (size, n_bytes), L)
+    rows = tree.array(f"rows_{mode}", "i8", (None,))
+    if np.any((rows < 0) | (rows >= size)) or np.any(rows[1:] <= rows[:-1]):
+        raise tree.refuse(f"rows_{mode} are not indices of the mode in ascending order")
+    moves = read_members(tree, f"moves_{mode}", "u1", (n_draws, len(rows), n_bytes), L)
+    if not np.array_equal(moves[0], first[rows]):
+        raise tree.refuse(f"moves_{mode} do not begin with the first draw")
+    return FactorDraws(first, rows.astype(np.intp, copy=False), moves)
 
 
 def pack_target(target: Target) -> dict[str, Any]:
@@ -194,7 +216,7 @@ def _check_draws(tree: Stored, trace: Trace, target: Target) -> None:
     for name in ("log_likelihood", "log_posterior"):
         if not (np.abs(getattr(trace, name)) < LARGEST_LOG).all():
             raise tree.refuse(f"{name} contains numbers that no draw has")
-    cells = math.prod(draws.shape[1] for draws in trace.factors)
+    cells = math.prod(trace.shape)
     if trace.confusion.min() < 0 or trace.confusion.max() > min(cells, 2**60):
         raise tree.refuse("confusion contains counts below 0 or above the number of cells")
     tp, fp, fn, tn = trace.confusion.T

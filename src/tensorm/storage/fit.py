@@ -33,7 +33,7 @@ from tensorm.storage.chain import (
 from tensorm.storage.files import FilePath, as_path, quote
 
 FIT_FORMAT = "tensorm fit"
-FORMAT_VERSION = 5  # of all files: any change to a layout adds 1
+FORMAT_VERSION = 6  # of all files: any change to a layout adds 1
 CONTRIBUTION_DTYPES = {name: "f8" if name.endswith("_lost") else "i8" for name in Contribution._fields[1:]}
 
 

@@ -17,9 +17,10 @@ import numpy as np
 
 from tensorm.data.arrays import Array
 from tensorm.model import Confusion
+from tensorm.sampler.factor_draws import FactorDraws
 from tensorm.sampler.two_rates import Rates
 from tensorm.storage.archive import MAX_JSON_BYTES, refusal, refusing
-from tensorm.storage.chain import NUMBER_DTYPES
+from tensorm.storage.chain import NUMBER_DTYPES, pack_draws
 from tensorm.storage.fit import FORMAT_VERSION
 from tensorm.tensors.sparse import OTHERS
 
@@ -89,6 +90,8 @@ def _translate(tree: dict[str, Any]) -> None:
         for chain in (part for name, part in tree.items() if name.startswith("chain_")):
             rates, confusion = Rates(*chain["noise"].T), Confusion(*chain["confusion"].T)
             chain["log_likelihood"] = rates.log_likelihood(confusion)
+            for k in range(len(tree["modes"])):
+                chain |= pack_draws(k, FactorDraws.from_all(chain.pop(f"factor_{k}")))
         return
     tree["shape"] = [cells[f"size_{k}"] for k in range(len(tree["modes"]))]
     for name in {"one_cells", "other_cells"} & cells.keys():

@@ -74,8 +74,8 @@ def read(
     time : str, optional
         Column with times, which is cut into bins and becomes a mode.
     bins : str or int, optional
-        "clock" for the hours of the day (the default), a length such as "1h", "30min" or "1d", a number of
-        equal bins, or "each" if each time is a label of its own.
+        "clock" for the hours of the day (the default), "weekday", "month", a length such as "1h", "30min" or
+        "1d", a number of equal bins, or "each" if each time is a label of its own.
     origin : str, optional
         Date and time at which the seconds in the time column start, such as "2010-12-06 13:00".
     pair : pair of str, optional
@@ -100,7 +100,8 @@ def read(
     floor : float, optional
         With ``relational``: ignore numbers at or below this value, for example 0 for counts.
     missing : str, number or sequence of them, optional
-        Values that stand for missing cells, in addition to empty fields, NaN, "NA" and "null".
+        Values that stand for missing cells, in addition to empty fields, NaN, "NA" and "null". Without
+        ``value``: labels that stand for a missing one, which make a row bad.
     threshold : float, optional
         Numbers at or above this are 1, all others 0. A cell in several rows of a table is 1 if one of their
         numbers is.

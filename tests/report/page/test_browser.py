@@ -22,6 +22,7 @@ from tensorm.report.describe import describe_components, percent
 from tensorm.report.export import list_members
 from tensorm.report.metadata import groups_of
 from tensorm.report.page import write_page
+from tensorm.report.selection import Candidate, Selection
 from tensorm.tensors import read
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
@@ -34,6 +35,7 @@ QUIET = [
     "--disable-sync",
 ]
 VERBS = {"seat": ["retired", "retired", "met", "met", "nurse", "nurse"]}
+PLACES = {"seat": ["coast", "coast", "north", "north", "south", "coast"]}
 HOSTILE = ["<script>window.hit=1</script>", "</script><img src=x onerror=window.hit=1>", "'\"><b>", "=1+1"]
 
 
@@ -90,12 +92,21 @@ def reports(tmp_path_factory, ward_fit):
     write_page(gaps, folder / "gaps.html")
     verbs = make_posterior([[[bits(6, [0, 2, 4]), bits(3, [0])]] * 2] * 2, ("seat", "room"), (benches, None))
     write_page(verbs, folder / "verbs.html", metadata=VERBS)
+    write_page(verbs, folder / "places.html", metadata=PLACES)
     seats = np.array([f"seat {letter}" for letter in "abcdefghijklmnopqrstuvwx"])
     open_to_doubt = [
         [bits(24, range(first, 16), range(14, 24)), bits(6, range(rooms), [3, 4, 5])]
         for first, rooms in ((0, 4), (3, 4), (6, 3), (0, 4), (0, 2))
     ]
     doubts = make_posterior([open_to_doubt] * 2, ("seat", "room"), (seats, None))
+    nations = np.array(["china", "cuba", "egypt"])
+    pair = [[bits(3, [0, 1]), bits(9, range(4)), bits(3, [1])]] * 2
+    toward = np.zeros((3, 9, 3))
+    toward[0, :6, 1] = toward[1, :3, 0] = toward[2, 0, 0] = 1
+    directed = make_posterior([pair] * 2, ("head", "relation", "tail"), (nations, None, nations))
+    tried = Candidate(1, -0.0541, 0.003), Candidate(2, -0.04263, 0.0002), Candidate(3, -0.0426, 0.0)
+    chosen = Selection("cv", 2, "2 will do.", (), tried, "log-likelihood per held-out cell")
+    write_page(directed, folder / "directed.html", X=toward, selection=chosen)
     X = (rng.random((24, 6)) < 0.2) | (doubts.predict_all() > 0.4) & (rng.random((24, 6)) < 0.7)
     X = np.where(rng.random((24, 6)) < 0.1, np.nan, X)
     cells = read(X)
@@ -103,8 +114,8 @@ def reports(tmp_path_factory, ward_fit):
         trace.confusion[:] = [cells.n_ones, 0, 0, cells.n_observed - cells.n_ones]
     doubts = doubts.measure(cells)
     write_page(doubts, folder / "doubts.html", X=X)
-    models = {"verbs": verbs, "gaps": gaps, "ward": model, "strong": strong, "compared": compared}
-    models |= {"doubts": doubts, "cells": cells, "array": X}
+    models = {"verbs": verbs, "places": verbs, "gaps": gaps, "doubts": doubts, "ward": model}
+    models |= {"strong": strong, "compared": compared, "cells": cells, "array": X}
     return folder, models
 
 
@@ -286,6 +297,12 @@ def test_a_component_fills_the_view_beside_the_index(visit, reports) -> None:
     expect(page.locator(".rename")).to_have_value("Component 3")
 
 
+def test_components_without_overlap_need_no_picture(visit) -> None:
+    page = visit("small")
+    assert "No two components have a cell in common." in page.locator("main").inner_text()
+    assert page.locator("figure.overlaps").count() == 0
+
+
 def test_overlaps_are_visible(visit, reports) -> None:
     page = visit("ward", at="#view=component&c=0")
     best = [factor > 0.5 for factor in reports[1]["ward"].factors_]
@@ -306,11 +323,12 @@ def test_overlaps_are_visible(visit, reports) -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["ward", "compared", "strong", "gaps", "verbs", "doubts"])
+@pytest.mark.parametrize("name", ["ward", "compared", "strong", "gaps", "verbs", "places", "doubts"])
 def test_sentences_are_those_of_describe(visit, reports, name) -> None:
     posterior = getattr(reports[1][name], "posterior_", reports[1][name])
-    about = {"ward": {1: datasets.ward().role, 2: datasets.ward().role}, "verbs": VERBS}.get(name)
-    groups = groups_of(posterior, about)
+    role = datasets.ward().role
+    about = {"ward": {1: role, 2: role}, "verbs": VERBS, "places": PLACES}
+    groups = groups_of(posterior, about.get(name))
     page = visit(name)
     for component in describe_components(posterior, groups):
         if component.empty:
@@ -562,6 +580,13 @@ def test_the_map_is_filtered_searched_and_ordered(visit) -> None:
     assert page.locator("main .column > .caption .count").inner_text() == "7 of 8"
 
 
+def test_all_members_come_in_the_order_of_their_component(visit, reports) -> None:
+    page, members = visit("doubts", at="#view=map"), list_members(reports[1]["doubts"])
+    by_mode = members.sort_values("mode", ascending=False, kind="stable")  # seat, then room
+    table(page, "members of all components").get_by_text("show all").click()
+    assert column(page, "members of all components", 1) == by_mode.label.astype(str).tolist()
+
+
 def test_keys_in_the_map(visit) -> None:
     page = visit("small", at="#view=map&mode=1&by=data")
     canvas, tip = page.locator(".scroller canvas"), page.locator("#tip")
@@ -606,6 +631,20 @@ def test_the_network_shows_pairs(visit) -> None:
     assert picture(page, "canvas.network") != plain
     page.locator(".edges").fill("0.9")
     assert int(page.locator("main .quiet").first.inner_text().split(" ")[2]) < edges
+
+
+def test_a_network_of_modes_that_are_not_the_largest(visit) -> None:
+    page = visit("directed", at="#view=network&edges=0.05")
+    weights = [column(page, "edges", k) for k in range(3)]
+    assert weights == [["china", "china"], ["cuba", "egypt"], ["1.00", "0.16"]]  # 6 and 1 of 9 relations
+    assert "over all relations" in page.locator("main").inner_text()
+    assert visit("gaps").locator("button[data-view=network]").count() == 0
+
+
+def test_scores_of_numbers_that_were_tried_can_be_told_apart(visit) -> None:
+    page = visit("directed", at="#view=fit")
+    assert column(page, "numbers of components", 1) == ["-0.0541", "-0.0426", "-0.0426"]
+    assert column(page, "numbers of components", 2) == ["0.0030", "0.00020", ""]  # the best is itself
 
 
 def test_hostile_labels_stay_text(visit) -> None:

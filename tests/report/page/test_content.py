@@ -20,6 +20,7 @@ from tensorm.report.page.cells import (
     read_box,
     slice_cells,
     thin,
+    weigh_pairs,
 )
 from tensorm.report.page.charts import trace_chains
 from tensorm.report.page.content import collect
@@ -114,6 +115,18 @@ def test_any_number_of_modes(shape) -> None:
     assert slices["complete"]
     assert len(data["components"][0]["block"]["pairs"]) == K * (K - 1) // 2
     assert all(len(row) == K + 1 for row in data["unknown"])
+
+
+def test_pairs_count_the_direction_with_more_ones() -> None:
+    X = np.random.default_rng(3).random((5, 7, 5)) < 0.4
+    posterior = make_posterior([[[bits(5, [0]), bits(7, [0]), bits(5, [0])]]])
+    found = weigh_pairs(posterior, read(X), (0, 2), np.zeros(5, int))
+    mean = [[X[i, :, j].sum() / 7 for j in range(5)] for i in range(5)]
+    wanted = [round(100 * max(mean[i][j], mean[j][i])) for i in range(5) for j in range(i + 1, 5)]
+    assert found == {"at": [0, 1, 2, 3, 4], "shares": wanted}
+    large = make_posterior([[[bits(300, range(90)), bits(300, range(90)), bits(50, [3])]]])
+    found = weigh_pairs(large, None, (0, 1), np.zeros(300, int))
+    assert (len(found["at"]), found["at"][-1], len(found["shares"])) == (160, 299, 160 * 159 // 2)
 
 
 def test_large_tensors_are_thinned_out() -> None:

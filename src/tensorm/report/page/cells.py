@@ -25,6 +25,7 @@ from tensorm.tensors.protocol import MISSING, Tensor
 
 SIDE = 160  # maximal rows and columns of a picture
 MAX_SLICES, MAX_SLICE_CELLS = 200, 2**17  # pictures, and cells of all
+MAX_NETWORK_CELLS = 2**20  # that are counted
 MAX_BOX_SIDE, MAX_BOX_CELLS = 60, 2**18  # of a component's picture, and cells that are read of it
 MANY_COMPONENTS = 30  # beyond which their pictures are smaller
 RANKED_CELLS, RANKING_DRAWS = 4096, 32  # cells of a component that are ranked by a few draws
@@ -87,6 +88,29 @@ def _with_mean(pictures: Array, several: bool) -> list[list[int]]:
         total = np.where(pictures >= 0, pictures, 0).sum(axis=0)
         shown.insert(0, np.where(seen > 0, total / np.maximum(seen, 1), MISSING))
     return [np.rint(picture).astype(int).tolist() for picture in shown]
+
+
+def weigh_pairs(
+    posterior: Posterior, tensor: Tensor | None, pair: tuple[int, int], home: Indices
+) -> dict[str, Any]:
+    """Return for each two indices of a pair of modes how often they have a one, in percent.
+
+    ``at`` are the indices, thinned if there are many; ``shares`` has the first with all that follow, then the
+    second and so on. Of the two directions the one with more ones counts, of the other modes the mean.
+    """
+    at = np.sort(thin(np.argsort(home, kind="stable"), SIDE))
+    sizes = [len(at) if k in pair else size for k, size in enumerate(posterior.shape)]
+    while math.prod(sizes) > MAX_NETWORK_CELLS:
+        sizes[max((k for k in range(len(sizes)) if k not in pair), key=sizes.__getitem__)] //= 2
+    indices = [at if k in pair else thin(np.arange(posterior.shape[k]), size) for k, size in enumerate(sizes)]
+    rest = tuple(k for k in range(len(sizes)) if k not in pair)
+    if tensor is None:
+        shares = posterior.predict_part(indices).mean(axis=rest)
+    else:
+        cells = tensor.read_cells(indices)
+        shares = (cells == 1).sum(axis=rest) / np.maximum((cells != MISSING).sum(axis=rest), 1)
+    most = np.maximum(shares, shares.T)[np.triu_indices(len(at), 1)]
+    return {"at": at.tolist(), "shares": np.rint(100 * most).astype(int).tolist()}
 
 
 def read_box(posterior: Posterior, tensor: Tensor | None, component: int) -> Box | None:

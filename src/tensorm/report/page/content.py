@@ -25,6 +25,7 @@ from tensorm.report.page.cells import (
     picture_box,
     read_box,
     slice_cells,
+    weigh_pairs,
 )
 from tensorm.report.page.levels import collect_levels
 from tensorm.report.page.members import find_homes, pack_members
@@ -74,6 +75,9 @@ def collect(
         ],
         "levels": collect_levels(posterior, counted or tensor, diagnostics),
         "slices": slices,
+        "network": None
+        if pair is None or posterior.compared
+        else weigh_pairs(posterior, tensor, pair, homes[pair[0]]),
         "unknown": [] if tensor is None else list_unknown(posterior, tensor, boxes, pair),
         "surprises": [] if tensor is None else list_surprises(posterior, tensor, boxes),
         "residuals": [] if tensor is None or posterior.compared else list_residuals(posterior, tensor),

@@ -1,7 +1,5 @@
 // Cells that the fit did not expect, and cells that it expects to be 1.
 const viewCells = () => {
-  if (!hasData)
-    return [h("p", { class: "text" }, "To see surprising and unknown cells, pass the data to report as X.")];
   const ofValue = value => once(page.surprises.filter(cell => cell.at(-2) === value));
   const tied = rows => rows.length > 50 && rows[0].at(-1) === rows.at(-1).at(-1);
   const table = (name, caption, rows) =>

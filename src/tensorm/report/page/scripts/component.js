@@ -144,7 +144,7 @@ const blockPicture = (l, width) => {
           ]),
           pair,
         ),
-      zoomButtons(grid),
+      !narrow() && zoomButtons(grid),
       grid.save(),
     ),
     h("div", { class: "wide" }, grid.canvas),
@@ -159,6 +159,7 @@ const blockPicture = (l, width) => {
     ),
   );
 };
+const NO_DOUBT = "No membership is in doubt: all probabilities are below 0.1 or above 0.9.";
 const doubtTable = (rows, name, caption, most = narrow() ? 3 : 8) =>
   makeTable({
     name,
@@ -272,7 +273,7 @@ const viewComponent = (l = selected() ?? range(L).find(l => !isEmpty(l)) ?? null
       h(
         "p",
         { class: "text" },
-        L ? "No component has members in every mode at this threshold." : "The fit has no components.",
+        "No component has members in every mode at this threshold.",
       ),
     ];
   if (state.view === "component" && selected() === null && !printing) {
@@ -312,7 +313,7 @@ const viewComponent = (l = selected() ?? range(L).find(l => !isEmpty(l)) ?? null
         [
           doubts.length
             ? doubtTable(doubts, "doubts of component " + l, "In doubt, nearest to one half first")
-            : h("p", { class: "quiet" }, "No membership is in doubt: all probabilities are below 0.1 or above 0.9."),
+            : h("p", { class: "quiet" }, NO_DOUBT),
           overlapTable(l),
           associationTable(l, narrow() ? 3 : 6),
         ].filter(Boolean),

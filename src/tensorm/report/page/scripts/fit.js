@@ -18,8 +18,11 @@ const plainTable = (name, caption, rows, most = 30) =>
           }),
       })
     : null;
-const viewSelection = ({ best, reason, score, shares, tried }) =>
-  h(
+const viewSelection = ({ best, reason, score, shares, tried }) => {
+  const scores = tried.map(row => row[1]),
+    digits = clamp(2 - Math.floor(Math.log10(Math.max(...scores) - Math.min(...scores) || 1)), 0, 9); // enough to tell them apart
+  const scoreText = value => value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  return h(
     "section",
     {},
     h("h3", {}, "Why " + times(best, "component") + "?"),
@@ -39,8 +42,8 @@ const viewSelection = ({ best, reason, score, shares, tried }) =>
         lines: [
           {
             name: score,
-            x: tried.filter(row => row[1] !== null).map(row => row[0]),
-            y: tried.filter(row => row[1] !== null).map(row => row[1]),
+            x: tried.map(row => row[0]),
+            y: tried.map(row => row[1]),
             colour: colours.lines[0],
           },
         ],
@@ -56,13 +59,14 @@ const viewSelection = ({ best, reason, score, shares, tried }) =>
           {
             name: score,
             value: row => row[1],
-            show: row => (row[1] === null ? "" : Number(row[1].toPrecision(4)).toLocaleString("en")),
+            show: row => scoreText(row[1]),
           },
-          { name: "standard error", value: row => row[2], show: row => (row[2] === null ? "" : row[2].toPrecision(2)) },
+          { name: "standard error", value: row => row[2], show: row => (row[2] ? row[2].toPrecision(2) : "") },
         ],
       }),
     ),
   );
+};
 const viewAssociations = () => {
   const { tested, rows, q } = page.associations;
   if (!tested) return null;
@@ -164,5 +168,5 @@ const viewDoubts = () => {
         ),
         doubtTable(rows, "doubts", "Doubtful memberships", 40),
       ]
-    : [h("p", { class: "text" }, "No membership is in doubt: all probabilities are below 0.1 or above 0.9.")];
+    : [h("p", { class: "text" }, NO_DOUBT)];
 };

@@ -46,8 +46,6 @@ const labelFacts = (k, n) => {
 const renderLabel = () => {
   const panel = byId("label"),
     focus = chosen();
-  panel.hidden = !focus;
-  root.dataset.label = focus ? "yes" : "";
   if (!focus) return panel.replaceChildren();
   const { k, n } = focus,
     modes = sameThings(k);

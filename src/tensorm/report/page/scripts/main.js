@@ -9,7 +9,7 @@ const SHOWN = {
   fit: viewFit,
 };
 const views = Object.keys(VIEWS).filter(
-  view => (view !== "network" || (page.pair && !page.compares)) && (view !== "cells" || hasData),
+  view => (view !== "network" || page.network) && (view !== "cells" || hasData),
 );
 const dark = matchMedia("(prefers-color-scheme: dark)");
 

@@ -187,7 +187,7 @@ const viewMap = () => {
   const k =
       shownModes.includes(Number(state.mode)) && state.mode !== ""
         ? Number(state.mode)
-        : page.slices.rows in shownModes
+        : shownModes.includes(page.slices.rows)
           ? page.slices.rows
           : shownModes[0],
     mode = page.modes[k];
@@ -274,7 +274,7 @@ const viewMap = () => {
         name: "members of all components",
         caption: "All members",
         most: 20,
-        rows: page.modes.flatMap((_, j) => range(L).flatMap(l => members(j, l).map(n => ({ k: j, l, n })))),
+        rows: page.modes.flatMap((_, j) => range(L).flatMap(l => ranked([j], l).map(n => ({ k: j, l, n })))),
         columns: [
           { name: "mode", value: row => page.modes[row.k].name, word: true },
           { name: "label", value: row => label(row.k, row.n), show: row => labelLink(row.k, row.n), word: true },

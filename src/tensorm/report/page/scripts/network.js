@@ -1,26 +1,17 @@
 // A network of two modes that stand for the same things: an edge for each two labels that often have ones.
 const networkData = () => {
-  const slices = page.slices,
-    [i, j] = page.pair,
-    least = Number(state.edges);
-  const picture = (hasData ? slices.data : slices.predicted)[0],
-    across = slices.column_indices.length,
-    columns = new Map(slices.column_indices.map((n, at) => [n, at]));
-  const nodes = slices.row_indices.filter(n => columns.has(n)),
-    most = Math.max(1, ...picture),
+  const { at: nodes, shares } = page.network,
+    least = Number(state.edges),
+    most = Math.max(1, ...shares),
     edges = [];
-  slices.row_indices.forEach((n, row) => {
-    if (columns.has(n))
-      for (const m of nodes)
-        if (n < m) {
-          const back = slices.row_indices.indexOf(m),
-            share =
-              Math.max(picture[row * across + columns.get(m)], back < 0 ? 0 : picture[back * across + columns.get(n)]) /
-              most;
-          if (share >= least && share > 0) edges.push([n, m, share]);
-        }
+  let place = 0;
+  nodes.forEach((n, i) => {
+    for (const m of nodes.slice(i + 1)) {
+      const share = shares[place++] / most;
+      if (share >= least && share > 0) edges.push([n, m, share]);
+    }
   });
-  return { nodes, edges, k: i, other: j };
+  return { nodes, edges, k: page.pair[0] };
 };
 // Places: components around a circle, their members around them, then a few rounds of pulling and pushing.
 const placeNodes = ({ nodes, edges, k }) => {
@@ -63,14 +54,6 @@ const placeNodes = ({ nodes, edges, k }) => {
 };
 let placed = {};
 const viewNetwork = () => {
-  if (!page.pair || ![page.slices.rows, page.slices.columns].every(k => page.pair.includes(k)) || page.compares)
-    return [
-      h(
-        "p",
-        { class: "text" },
-        "A network needs two modes that stand for the same things, such as people and whom they met, and no other mode may be larger.",
-      ),
-    ];
   const data = networkData(),
     key = state.edges,
     places = (placed[key] ??= placeNodes(data)),
@@ -118,7 +101,7 @@ const viewNetwork = () => {
       pen.fillStyle = colours.ink;
       const text = mode.labels[n].slice(0, 24),
         long = pen.measureText(text).width,
-        start = Math.min(x + 7, width - 4 - long);
+        start = x + 11 + long < width ? x + 7 : x - 9 - long;
       if (!named || taken.some(([u, v, length]) => Math.abs(v - y) < 11 && start < u + length && u < start + long))
         continue;
       taken.push([start, y, long]);

@@ -104,6 +104,8 @@ const scaleBar = () => {
 const overlapMap = () => {
   const shown = range(L).filter(l => !isEmpty(l));
   if (shown.length < 2) return null;
+  if (!shown.some(l => shown.some(other => other !== l && overlap(l, other))))
+    return h("p", { class: "quiet" }, "No two components have a cell in common.");
   const grid = makeGrid({
     name: "Overlap of components",
     rows: shown.length,
@@ -120,8 +122,7 @@ const overlapMap = () => {
           " of the cells of " +
           nameOf(shown[i]) +
           "\nare also in " +
-          nameOf(shown[j]) +
-          "",
+          nameOf(shown[j]),
     click: i => openComponent(shown[i]),
     clickRow: i => openComponent(shown[i]),
     clickColumn: j => openComponent(shown[j]),

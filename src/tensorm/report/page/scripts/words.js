@@ -37,10 +37,10 @@ const nameRun = (mode, run) => {
     b = names.at(-1).match(INTERVAL);
   if (run.length > 1 && touch(names[0], names[1]) && a && b) return [a[1] + "-" + b[2]];
   if (run.length < 3) return names.map(quote);
-  const number = mode.ordered ? null : names.at(-1).match(/(?<=[^\p{L}\p{N}])\d+$/u); // of "patient 12", but not of "Q12"
+  const number = mode.ordered ? null : names.at(-1).match(/(?<=[^\p{L}\p{N}])(?<!\d-)\d+$/u); // of "patient 12", but not of "Q12" or "2025-12"
   return [names[0] + " to " + (number ? number[0] : names.at(-1))];
 };
-const tellAll = k => (sizes[k] === 2 ? "both" : "all " + sizes[k]);
+const tellAll = k => (sizes[k] === 2 ? "both" : "all " + whole(sizes[k]));
 const nameMembers = (k, found, rankedFirst) => {
   const mode = page.modes[k];
   if (found.length === sizes[k]) return tellAll(k);
@@ -52,7 +52,7 @@ const nameMembers = (k, found, rankedFirst) => {
   if (pieces.length > LONGEST + 1 && !mode.ordered) {
     pieces = [...rankedFirst.slice(0, LONGEST).map(n => quote(mode.labels[n])), ...pieces.slice(LONGEST)];
   }
-  return cut(pieces) + " (" + found.length + " of " + sizes[k] + ")";
+  return cut(pieces) + " (" + whole(found.length) + " of " + whole(sizes[k]) + ")";
 };
 const countMembers = (k, found) => {
   const values = page.modes[k].columns[page.modes[k].groups].values.map(value => value || "unknown");
@@ -63,13 +63,14 @@ const countMembers = (k, found) => {
   for (const n of found) mine.set(values[n], (mine.get(values[n]) || 0) + 1);
   const names = [...all.keys()].filter(name => mine.has(name));
   if (names.length > LONGEST) names.sort((a, b) => mine.get(b) - mine.get(a));
+  const nouns = !NO_PLURAL.some(word => all.has(word)); // beside north and south, coast is a place, too
   return cut(
     names.map(
       name =>
-        (mine.get(name) === all.get(name) ? "all " : mine.get(name) + " of ") +
-        all.get(name) +
+        (mine.get(name) === all.get(name) ? "all " : whole(mine.get(name)) + " of ") +
+        whole(all.get(name)) +
         " " +
-        plural(name, all.get(name)),
+        (nouns ? plural(name, all.get(name)) : name),
     ),
   );
 };
