@@ -16,7 +16,7 @@ from tensorm.posterior.align import factor_means, group_chains
 from tensorm.posterior.contributions import Contribution, Measures
 from tensorm.posterior.convergence import EntryMixing, Mixing
 from tensorm.posterior.diagnostics import _judge_mixing, _tell_shared, diagnose, name_owner, number_components
-from tensorm.posterior.findings import FoundBy, Findings
+from tensorm.posterior.findings import Findings, FoundBy
 from tensorm.report.describe import describe_components
 
 BLOCK = [bits(6, [0, 1, 2], [4, 5]), bits(5, [0, 1], [2, 3])]

@@ -58,11 +58,6 @@ class Findings(tuple[FoundBy, ...]):
     __slots__ = ()
 
     @property
-    def n_chains(self) -> int:
-        """Number of chains."""
-        return sum(len(one.chains) for one in self)
-
-    @property
     def used(self) -> tuple[int, ...]:
         """Components of the first explanation that have a member in every mode."""
         return self[0].found

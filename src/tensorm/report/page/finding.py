@@ -42,12 +42,12 @@ def tell_finding(
     """
     used, where = int(active(posterior.factors, threshold).sum()), name_sizes(list_modes(posterior))
     components, s = f"{used:,} component{'s' * (used != 1)}", "s" * (used == 1)
-    doubtful = bool(posterior._recall(doubt_findings))
-    noise = "The data look like noise: " * doubtful
+    why = posterior._recall(doubt_findings)
+    noise, doubtful = f"The data look like noise: {why}. " if why else "", bool(why)
     if not used:
         ones = f"{percent(posterior.base_rate)} of the observed cells are 1"
-        found = f"no component has members in every mode of {where}; {ones}."
-        return Finding(noise + found if doubtful else f"N{found[1:]}", "", doubtful)
+        found = f"o component was found in {where}; {ones}."
+        return Finding(f"The data look like noise: n{found}" if doubtful else f"N{found}", "", doubtful)
     if posterior.compared:
         told, right = map(percent, _said(posterior, counted))
         found = (
