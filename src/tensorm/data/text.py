@@ -41,7 +41,7 @@ COORDINATES = (".tns",)  # files that list indices counted from 1 with their val
 SPREADSHEET_SEPARATORS = (",", ";", "\t", "|")  # what spreadsheets write
 BLANK = ' \t\r\n,;|"'  # a line of these alone, before the table, is empty
 
-MOST_BYTES = 4  # of a character
+CHARACTER_BYTES = 4  # at most
 TEXT_COPIES = 5  # times that a text is held while it is read, about
 FREE_UNPACKED_BYTES = 2**26  # that a .gz file may hold whatever its size
 FREE_FIELDS = 2**24  # that a table may have whatever its size
@@ -364,7 +364,7 @@ class Encoded(io.BufferedIOBase):
 
     def read(self, size: int | None = -1, /) -> bytes:
         """Return the next bytes, at most that many."""
-        stop = len(self._text) if size is None or size < 0 else self._at + max(size // MOST_BYTES, 1)
+        stop = len(self._text) if size is None or size < 0 else self._at + max(size // CHARACTER_BYTES, 1)
         piece, self._at = self._text[self._at : stop], min(stop, len(self._text))
         return piece.encode()
 
