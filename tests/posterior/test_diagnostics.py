@@ -13,7 +13,7 @@ import xarray
 from posteriors import bits, make_posterior, set_noise
 from tensorm import InputError, Posterior, TensOrMachine, datasets
 from tensorm.posterior.align import factor_means, group_chains
-from tensorm.posterior.contributions import Contribution, Measures
+from tensorm.posterior.contributions import Contribution, Measured
 from tensorm.posterior.convergence import EntryMixing, Mixing
 from tensorm.posterior.diagnostics import _judge_mixing, _tell_shared, diagnose, name_owner, number_components
 from tensorm.posterior.findings import Findings, FoundBy
@@ -363,7 +363,7 @@ def test_other_explanations_can_be_described() -> None:
         "Chain 3 (weight 0.25) did not find component 1 but found 1 other.",
         "Chains 0 and 1 (weight 0.60) did not find component 1 but found 1 other.",
     ]
-    counted = [Measures((Contribution(0, n, 5, 5, 1, 5, 1, 0.1, 9.0),)) for n in (6, 7, 8)]
+    counted = [Measured((Contribution(0, n, 5, 5, 1, 5, 1, 0.1, 9.0),)) for n in (6, 7, 8)]
     first = dataclasses.replace(found, measures=tuple(counted)).put_first(2)
     assert [row.contributions[0].covered for row in first.measures] == [8, 7, 6]
     assert first.contributions == counted[2].contributions

@@ -11,7 +11,7 @@ import xarray
 
 from posteriors import HOURS, PEOPLE, ROLES, bits, make_posterior, set_noise, ward_posterior
 from tensorm import DenseTensor, TensOrMachine, datasets
-from tensorm.posterior.contributions import Contribution, Measures
+from tensorm.posterior.contributions import Contribution, Measured
 from tensorm.posterior.diagnostics import diagnose
 from tensorm.posterior.modes import list_modes
 from tensorm.report.card import render_card
@@ -234,7 +234,7 @@ def test_doubt_in_several_modes_names_each() -> None:
 def test_nothing_is_said_of_the_ones_among_no_cells(said: str | None, told: str) -> None:
     posterior = ward_posterior()
     none = Contribution(0, 0, 0, 0, 0, 0, 0, 0.0, 0.0)
-    measures = (Measures((none, none._replace(component=1))),)
+    measures = (Measured((none, none._replace(component=1))),)
     first, _ = describe_components(replace(posterior, measures=measures))
     assert first._replace(said=said).how_much() == told
 

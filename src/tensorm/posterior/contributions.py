@@ -135,7 +135,7 @@ class MemberShares(NamedTuple):
     own: npt.NDArray[np.int8]
 
 
-class Measures(NamedTuple):
+class Measured(NamedTuple):
     """What the components of an explanation contribute, and what the indices of each mode do."""
 
     contributions: tuple[Contribution, ...] = ()

@@ -26,7 +26,7 @@ from tensorm.posterior.align import MEMBER, align, factor_means, group_chains, m
 from tensorm.posterior.cells import CellPredictions
 from tensorm.posterior.contributions import (
     Contribution,
-    Measures,
+    Measured,
     MemberShares,
     contributions,
     share_members,
@@ -66,7 +66,7 @@ class Posterior(CellPredictions):
     explanations : tuple of int
         For each chain the number of its explanation: chains that found the same components have the same
         number (align.group_chains). 0 has the most weight. By default all chains have number 0.
-    measures : tuple of Measures
+    measures : tuple of Measured
         For each explanation what its components contribute, and what the indices of each mode contribute to
         them, by which members are ranked; ``contributions`` and ``shares`` are those of the first one.
     order : tuple of int
@@ -83,7 +83,7 @@ class Posterior(CellPredictions):
     names: Names
     weights: tuple[float, ...] = ()
     explanations: tuple[int, ...] = ()
-    measures: tuple[Measures, ...] = ()
+    measures: tuple[Measured, ...] = ()
     order: tuple[int, ...] = ()
     noise_choice: str | None = None
     outcomes: tuple[str, ...] = ()
@@ -123,10 +123,10 @@ class Posterior(CellPredictions):
         vars(measured)["_remembered"] = self._remembered  # they follow from the draws alone
         return measured
 
-    def _measure(self, tensor: Tensor) -> Measures:
+    def _measure(self, tensor: Tensor) -> Measured:
         likely = [mean >= MIN_LIKELY for mean in self.factors]
         shares = share_members(tensor, self.member_factors(), likely)
-        return Measures(self.count_contributions(tensor), shares)
+        return Measured(self.count_contributions(tensor), shares)
 
     @property
     def contributions(self) -> tuple[Contribution, ...]:
@@ -318,7 +318,7 @@ class Posterior(CellPredictions):
     def take(self, indices: Sequence[Indices]) -> Posterior:
         """Return the posterior of the cells with these indices along each mode; components keep their order.
 
-        Measures are dropped: they refer to all cells.
+        Measured are dropped: they refer to all cells.
         """
         indices, pair = check_parts(indices, self.shape), self.compared
         if pair is not None and not np.array_equal(indices[pair[0]], indices[pair[1]]):

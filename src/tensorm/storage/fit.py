@@ -15,7 +15,7 @@ from tensorm.data.inputs import Names
 from tensorm.data.text import ending_of
 from tensorm.data.version import __version__
 from tensorm.errors import FileError, InputError, printable
-from tensorm.posterior.contributions import Contribution, Measures, MemberShares
+from tensorm.posterior.contributions import Contribution, Measured, MemberShares
 from tensorm.posterior.draws import Posterior, check_draws_fit
 from tensorm.sampler.state import INCLUDED, OUTCOMES
 from tensorm.sampler.sweep import Target
@@ -191,7 +191,7 @@ def _read_outcomes(file: Stored, n_chains: int) -> tuple[str, ...]:
     return tuple(outcomes)
 
 
-def _pack_measures(measures: Measures) -> dict[str, Any]:
+def _pack_measures(measures: Measured) -> dict[str, Any]:
     tree: dict[str, Any] = {
         name: np.array([getattr(row, name) for row in measures.contributions], dtype)
         for name, dtype in CONTRIBUTION_DTYPES.items()
@@ -201,7 +201,7 @@ def _pack_measures(measures: Measures) -> dict[str, Any]:
     return tree
 
 
-def _read_measures(tree: Stored, shape: Sequence[int], L: int, bounds: tuple[int, int]) -> Measures:
+def _read_measures(tree: Stored, shape: Sequence[int], L: int, bounds: tuple[int, int]) -> Measured:
     """Read what the components of an explanation contribute, and what the indices of each mode do."""
     columns, shares = [], []
     for name, dtype in CONTRIBUTION_DTYPES.items():
@@ -218,4 +218,4 @@ def _read_measures(tree: Stored, shape: Sequence[int], L: int, bounds: tuple[int
             raise tree.refuse(f"shares of mode {k} are no percentages")
         shares.append(MemberShares(*parts))
     contributions = tuple(Contribution(*row) for row in zip(range(L), *columns, strict=True))
-    return Measures(contributions, tuple(shares))
+    return Measured(contributions, tuple(shares))

@@ -10,7 +10,7 @@ import pytest
 from posteriors import PEOPLE, ROLES, bits, make_posterior, ward_posterior
 from tensorm import InputError, TensOrMachine
 from tensorm.datasets import simulate
-from tensorm.posterior.contributions import Contribution, Measures
+from tensorm.posterior.contributions import Contribution, Measured
 from tensorm.report.associations import associate
 from tensorm.report.plots import (
     plot_associations,
@@ -179,7 +179,7 @@ def test_data_and_reconstruction_side_by_side() -> None:
 
 def test_contributions() -> None:
     rows = (Contribution(0, 10, 8, 8, 2, 5, 2, 0.1, 3.0), Contribution(1, 6, 4, 1, 1, 1, 1, 0.0, 1.0))
-    ax = plot_contributions(replace(ward_posterior(), measures=(Measures(tuple(rows)),)))
+    ax = plot_contributions(replace(ward_posterior(), measures=(Measured(tuple(rows)),)))
     spans = [(bar.get_x(), bar.get_width()) for bar in ax.patches]
     assert spans == [(0, 5), (0, 1), (5, 3), (1, 3), (0, -2), (0, -1)]
     fitted = TensOrMachine(2, n_chains=1, n_draws=3, burn_in=2, noise="asymmetric", progress=False).fit(

@@ -32,8 +32,7 @@ FEW_CANDIDATES = 8  # candidates of which any will do
 PAIRS, MORE_PAIRS = 200, 10000  # pairs of slices that these are chosen from
 KEPT = 12  # and those kept from the step before
 ROUNDS = 3  # rounds of growing after the first
-PURITIES = (0.99, 0.75, 0.3, 0.1)  # shares of ones expected inside a component, above the rate outside
-LEAST_PURITY = 0.3  # with less, a component of nearly all cells may seem to pay
+PURITIES = (0.99, 0.75, 0.3)  # shares of ones expected inside a component, above the rate outside
 TRIES = 5  # parts of a large tensor that a repair searches, if need be
 CHANCE_GAIN = 1.0  # difference of scores that may be chance
 
@@ -227,7 +226,8 @@ def is_more_to_find(explanation: Explanation, rng: np.random.Generator) -> bool:
         return False
     part = choose_region(explanation.tensor, rng, QUICK_LOOK, explanation)
     small = part.cut(explanation)
-    for purity in (max(explanation.noise.purity, LEAST_PURITY), LEAST_PURITY):
+    least = PURITIES[-1]  # with less, a component of nearly all cells may seem to pay
+    for purity in (max(explanation.noise.purity, least), least):
         pool = choose_seeds(explanation.tensor, small.tensor, rng, part.n_ones).grow(small, purity)
         if pool is not None and pool.rises().max(initial=-np.inf) > 0:
             return True
