@@ -551,6 +551,29 @@ MUTANTS = [
         "report/page/test_browser.py -k threshold",
     ),
     Mutant(
+        "report/page/cells.py",
+        "np.maximum(shares, shares.T)[",
+        "shares[",
+        "report/page/test_content.py -k pairs",
+    ),
+    Mutant(
+        "report/page/scripts/map.js",
+        "ranked([j], l).map",
+        "members(j, l).map",
+        "report/page/test_browser.py -k all_members",
+    ),
+    Mutant(
+        "posterior/diagnostics.py",
+        "for means in posterior.factors) <= SURE",
+        "for means in posterior.factors) <= 0",
+        "report/test_describe.py -k sure_member",
+    ),
+    Mutant("data/times.py", "if (days == times).all():", "if False:", "data/test_guess.py -k dates"),
+    Mutant(
+        "data/times.py", "(days.astype(np.int64) + 3) % 7", "days.astype(np.int64) % 7", "data/test_times.py"
+    ),
+    Mutant("data/columns.py", "odd = [-1, *(n", "odd = [-1, *(n + 1", "data/test_guess.py -k mean_missing"),
+    Mutant(
         "report/page/scripts/model.js",
         "page.levels.told[page.levels.at[Math.round(value * STEPS_OF_THRESHOLD) - 1]]",
         "page.levels.told[page.levels.at[9]]",

@@ -54,7 +54,7 @@ def test_columns_that_are_no_modes_are_named_with_the_options_that_help() -> Non
 
 def test_time_stamps_that_are_named_as_a_mode_are_noticed(caplog) -> None:
     with caplog.at_level(logging.INFO, "tensorm"):
-        tensorm.read(make_orders(), modes=["customer", "when"])
+        tensorm.read(pd.concat([make_orders()] * 3), modes=["customer", "when"])
     assert "'when' has 120 labels that look like time stamps; time='when' turns them" in caplog.text
 
 
@@ -187,6 +187,13 @@ def test_very_many_time_stamps_are_refused_as_labels(kind) -> None:
     assert each.shape == (1500, 7)
     assert str(each.labels[0][1]).startswith("2024-03-01")
     assert "06:07" in str(each.labels[0][1])
+
+
+def test_time_stamps_that_seldom_repeat_are_refused_as_labels() -> None:
+    events = make_events("text")[:201]
+    with pytest.raises(InputError, match=r"^Column 'when' has 201 different time stamps; set time='when'"):
+        tensorm.read(events, modes=["when", "who"])
+    assert tensorm.read(events[:100], modes=["when", "who"]).shape == (100, 7)
 
 
 @pytest.mark.parametrize("kind", ["text", "dates"])

@@ -296,6 +296,20 @@ def test_what_other_explanations_see_differently_is_told() -> None:
     assert texts[2] == "Chain 2 (weight 0.40) did not find component 1 but found 1 other."
 
 
+def test_of_noise_everything_else_comes_later() -> None:
+    nothing, something = [bits(4, []), bits(4, [])], [bits(4, [1]), bits(4, [2])]
+    posterior = make_posterior([[nothing], [nothing], [something]])
+    told = replace(posterior, weights=(0.3, 0.3, 0.4), explanations=(0, 0, 1))
+    first, second, third = describe(told)
+    assert first.startswith("The data look like noise: no component has members in every mode")
+    assert second == "Chain 2 (weight 0.40) found 1 component."
+    assert "but no component was found by all chains" in third
+    apart = make_posterior([[[bits(4, [n]), bits(4, [n])]] for n in range(2)])
+    first, *_, last = describe(replace(apart, weights=(0.5, 0.5), explanations=(0, 1)), most=0)
+    assert first == "The data look like noise: no two chains found the same component."
+    assert last.startswith("Inside the component")
+
+
 def test_nothing_is_said_about_the_inside_of_empty_components() -> None:
     nothing = [bits(4, [], []), bits(4, [], [])]
     assert describe(make_posterior([[nothing]] * 2, noise=(0.49, 0.03), accuracy=0.03)) == [
@@ -341,6 +355,9 @@ def test_noise_does_not_hide_that_chains_have_not_mixed() -> None:
     assert component.startswith("Component 0 - ")
     assert second in unescape(render_card(posterior))
     assert second in unescape(render_report(posterior))
+    reason = "The data look like noise: the components explain next to nothing. 1 component explains"
+    assert reason in unescape(render_report(posterior))
+    assert reason in unescape(render_card(posterior))
 
 
 def test_noise_in_words() -> None:

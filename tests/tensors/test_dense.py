@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from tensorm.data import memory
+from tensorm.data.inputs import Observations
 from tensorm.errors import InputError
-from tensorm.tensors import DenseTensor, slices
+from tensorm.tensors import DenseTensor, dense, slices
 from tensorm.tensors.dense import check_memory
 from tensorm.tensors.factors import Factors
 
@@ -36,6 +37,25 @@ def test_blocks_give_the_cells_back(shape: tuple[int, ...], missing: float, max_
     np.testing.assert_array_equal(back, X)
     assert tensor.n_observed == np.count_nonzero(~np.isnan(X))
     assert tensor.n_ones == np.count_nonzero(X == 1)
+
+
+@pytest.mark.parametrize(("shape", "passes"), [((20, 30), 1), ((70, 80, 90), 1), ((3, 70, 130), 3)])
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+def test_turned_bits_are_those_of_the_cells(
+    shape: tuple[int, ...], passes: int, missing: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bits of many cells are turned where both layouts are packed along one mode: cells are read once."""
+    X, read, blocks = cells(shape, missing), [], Observations.blocks
+    packed = DenseTensor(X)
+    monkeypatch.setattr(
+        Observations, "blocks", lambda *args, **named: read.append(1) or blocks(*args, **named)
+    )
+    monkeypatch.setattr(dense, "WORTH_TURNING", 0)
+    turned = DenseTensor(X)
+    for mine, other in zip(turned._layouts, packed._layouts, strict=True):
+        np.testing.assert_array_equal(mine.words, other.words)
+        np.testing.assert_array_equal(mine.observed, other.observed)
+    assert len(read) == passes
 
 
 @pytest.mark.parametrize("where", [(39, 5, 7), (0, 399, 399), (20, 200, 0)])

@@ -7,7 +7,7 @@ the distinct values only, which makes long tables quick to read.
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,7 +30,9 @@ def _number_names(names: str) -> dict[str, int]:
 CROWDED = 16  # times as many possible integers as rows, up to which a table of them is made
 LARGEST_INDEX = 2**53
 MAX_MISSING_CODES, SMALLEST_CODE = 3, 7  # numbers such as 9 and -1 that may stand for missing cells
-LONG_TEXTS = 2**26  # characters of a column, beyond which a text that many rows share is looked at once
+LONG_TEXTS = 2**26  # characters of a column, beyond which a long text that many rows share is looked at once
+LONG_MEAN = 100  # characters of an average text that is worth that
+ROWS_AT_ONCE = 2**17  # whose texts are looked through together
 NUMBER_PATTERN = re.compile(r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
 FLOAT_PATTERN = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?|[+-]?inf(inity)?", re.ASCII | re.IGNORECASE)
 DIGIT_RUN = re.compile(r"([0-9]+)")
@@ -101,15 +103,15 @@ def factorise(name: str, array: Array, place: RowLocator, plain: bool = False, *
         codes = np.cumsum(present, dtype=np.int32)[offsets] - 1
         return CodedColumn(name, codes, np.flatnonzero(present) + array.min(), place, **more)
     if array.dtype.kind == "O" and not plain:
-        only_texts = pd.api.types.infer_dtype(array, skipna=False) == "string"
-        texts = array.tolist() if only_texts else [item for item in array if isinstance(item, str)]
-        if sum(map(len, texts)) > LONG_TEXTS:
+        length = sum(sum(map(len, texts)) for texts in _texts(array))
+        if length > max(LONG_TEXTS, LONG_MEAN * len(array)):
             rows, objects = _share(array)
             if len(objects) < len(array):
                 column = factorise(name, objects, place, **more)
                 return column._replace(codes=column.codes[rows])
-        if "\0" in "".join(texts):  # pandas compares texts up to a NUL
-            check_labels(f"column {name!r}", {text for text in texts if "\0" in text})
+        for texts in _texts(array):
+            if "\0" in "".join(texts):  # pandas compares texts up to a NUL
+                check_labels(f"column {name!r}", {text for text in texts if "\0" in text})
     try:
         codes, values = pd.factorize(array)
     except TypeError:  # lists and other things that cannot be hashed
@@ -120,6 +122,16 @@ def factorise(name: str, array: Array, place: RowLocator, plain: bool = False, *
             distinct, values = pd.factorize(np.array(stripped, object))
             codes = np.append(distinct, -1)[codes]
     return CodedColumn(name, codes, np.asarray(values), place, **more)
+
+
+def _texts(array: Array) -> Iterator[list[str]]:
+    """Yield the texts among some rows at a time."""
+    import pandas as pd
+
+    only_texts = pd.api.types.infer_dtype(array, skipna=False) == "string"
+    for first in range(0, len(array), ROWS_AT_ONCE):
+        some = array[first : first + ROWS_AT_ONCE].tolist()
+        yield some if only_texts else [item for item in some if isinstance(item, str)]
 
 
 def _share(array: Array) -> tuple[Codes, Array]:

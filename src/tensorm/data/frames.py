@@ -31,6 +31,7 @@ class FrameTable:
         except nw.exceptions.DuplicateError as error:
             raise InputError(f"{title} has several columns with the same name; give each its own.") from error
         self.names = list(self._natives)
+        self._columns: dict[str, CodedColumn] = {}  # that somebody asked for
         self._rows: Indices | None = None  # those that are left, after others were left out
         if not len(self._frame):
             raise InputError(f"{title} contains no data; give a table with rows.")
@@ -41,11 +42,17 @@ class FrameTable:
     def drop(self, rows: Indices) -> None:
         """Leave rows out from now on."""
         kept = np.delete(np.arange(len(self)), rows)
+        self._columns.clear()
         self._frame = self._frame[kept.tolist()]
         self._rows = kept if self._rows is None else self._rows[kept]
 
     def column(self, name: str, exact: bool = True) -> CodedColumn:
         """Return a column; its values have the types that they have in the table."""
+        if name not in self._columns:
+            self._columns[name] = self._read(name)
+        return self._columns[name]
+
+    def _read(self, name: str) -> CodedColumn:
         series = self._frame.get_column(self._natives[name])
         categories = _ordered_categories(series)
         if getattr(series.dtype, "time_zone", None) is not None:

@@ -159,15 +159,16 @@ def is_date(column: CodedColumn) -> bool:
 
 
 def check_stamps(column: CodedColumn) -> None:
-    """Raise if the labels of a mode are very many time stamps; log it if they are many, or many dates."""
-    name, many = repr(column.name), len(column.values) > FEW_ROWS
-    if len(column.values) > MANY_STAMPS and is_stamp(column):
+    """Raise if labels are very many time stamps, or seldom repeated ones; log many of them, or many dates."""
+    name, distinct = repr(column.name), len(column.values)
+    many, most = distinct > FEW_ROWS, min(MANY_STAMPS, len(column.codes) // 2)
+    if many and distinct > most and is_stamp(column):
         raise InputError(
-            f"Column {name} has {len(column.values):,} different time stamps; set time={name} to turn them "
+            f"Column {name} has {distinct:,} different time stamps; set time={name} to turn them "
             f"into hours of the day, time={name} bins='1d' into days, or time={name} bins='each' to keep "
             "each."
         )
-    count = f"{name} has {len(column.values):,} labels that look like"
+    count = f"{name} has {distinct:,} labels that look like"
     if many and is_stamp(column):
         log.info(f"{count} time stamps; time={name} turns them into hours of the day.")
     elif many and is_date(column):

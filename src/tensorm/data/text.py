@@ -24,7 +24,14 @@ from typing import Any
 import numpy as np
 
 from tensorm.data.arrays import Indices
-from tensorm.data.columns import LONG_TEXTS, NUMBER_PATTERN, CodedColumn, factorise, parse_numbers
+from tensorm.data.columns import (
+    LONG_MEAN,
+    LONG_TEXTS,
+    NUMBER_PATTERN,
+    CodedColumn,
+    factorise,
+    parse_numbers,
+)
 from tensorm.data.memory import available_memory, check_room
 from tensorm.data.opening import MAX_EXPANSION
 from tensorm.errors import FileError, InputError
@@ -34,6 +41,7 @@ COORDINATES = (".tns",)  # files that list indices counted from 1 with their val
 SPREADSHEET_SEPARATORS = (",", ";", "\t", "|")  # what spreadsheets write
 BLANK = ' \t\r\n,;|"'  # a line of these alone, before the table, is empty
 
+CHARACTER_BYTES = 4  # at most
 TEXT_COPIES = 5  # times that a text is held while it is read, about
 FREE_UNPACKED_BYTES = 2**26  # that a .gz file may hold whatever its size
 FREE_FIELDS = 2**24  # that a table may have whatever its size
@@ -133,7 +141,8 @@ class TextTable:
     def _code(self, k: int, name: str, as_texts: bool) -> CodedColumn:
         if (k, as_texts) not in self._coded:
             rows = self._texts[k] if as_texts else self._frame[k]
-            plain = len(self._text) <= LONG_TEXTS  # a file with a NUL was refused
+            most = max(LONG_TEXTS, LONG_MEAN * len(self._frame))
+            plain = len(self._text) <= most  # a file with a NUL was refused
             column = factorise(name, rows.to_numpy(), self.place, plain, decimal=self.decimal)
             self._coded[k, as_texts] = column
         return self._coded[k, as_texts]
@@ -289,10 +298,10 @@ class TextTable:
         self._long = {row: n for row, n in enumerate(lengths) if n > self._width}
         return 2 * len(self._long) <= len(lengths)
 
-    def _body(self) -> io.BytesIO:
+    def _body(self) -> io.BufferedIOBase:
         """Return the records as bytes, without bare carriage returns: pandas trips over some of them."""
         if not (self._has_bare_returns or self._long):
-            return io.BytesIO(self._text[self._start :].encode())
+            return Encoded(self._text, self._start)
         body = io.StringIO(newline="")
         mark = self._separator if self._separator in SPREADSHEET_SEPARATORS else " "
         writer = csv.writer(body, delimiter=mark, quoting=csv.QUOTE_ALL, lineterminator="\n")
@@ -341,6 +350,27 @@ class TextTable:
         if len(starts) == self._width * len(self._frame):  # each is one field
             return set((padded % self._width).tolist())
         return set(range(self._width)) if len(padded) else set()
+
+
+class Encoded(io.BufferedIOBase):
+    """The bytes of a text from a position on, made piece by piece: a large file is in memory once."""
+
+    def __init__(self, text: str, start: int) -> None:
+        self._text, self._at = text, start
+
+    def readable(self) -> bool:
+        """Say yes."""
+        return True
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        """Return the next bytes, at most that many."""
+        stop = len(self._text) if size is None or size < 0 else self._at + max(size // CHARACTER_BYTES, 1)
+        piece, self._at = self._text[self._at : stop], min(stop, len(self._text))
+        return piece.encode()
+
+    def read1(self, size: int = -1, /) -> bytes:
+        """Do the same."""
+        return self.read(size)
 
 
 def read_text(path: Path) -> str:

@@ -277,7 +277,9 @@ def tell_differences(posterior: Posterior) -> Iterator[str]:
         lacking, extra = unpaired(posterior.factors, pairs), len(unpaired(means, pairs.values()))
         who = f"Chain{'s' * (len(chains) > 1)} {listed(chains)}"
         told = f"did not find {number_components(lacking)}" if lacking else "found the same components"
-        if extra:
+        if not active(posterior.factors).any():
+            told = f"found {extra} component{'s' * (extra != 1)}"
+        elif extra:
             told += f" {'but found' if lacking else 'and'} {extra} other{'s' * (extra > 1)}"
         elif not lacking:
             told += " with other members"
@@ -316,10 +318,10 @@ def _judge_chains(rows: Sequence[ChainSummary], finders: Sequence[int]) -> Itera
 
 def _tell_shared(everywhere: int, used: int) -> str:
     """Return how many of the components all chains found, and what to trust."""
-    if everywhere == used:
-        return "and all chains found the same components with partly different members"
     if not everywhere:
         return "but no component was found by all chains; trust predictions more than components"
+    if everywhere == used:
+        return "and all chains found the same components with partly different members"
     verb, trust = ("was", "that one") if everywhere == 1 else ("were", "those")
     return f"but only {everywhere} of {used} components {verb} found by all chains; trust {trust}"
 

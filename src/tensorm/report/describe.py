@@ -163,7 +163,8 @@ def describe(posterior: Posterior, groups: GroupsByMode | None = None, most: int
     shown, rest = pick_clear(components, len(components) if most is None else check_count("most", most, 0))
     noise = doubt_findings(posterior, [component.chains for component in components])
     state = diagnose(posterior).beside(noise) if noise else ""
-    texts = [f"The data look like noise: {noise}.", *filter(None, [state])] if noise and shown else []
+    found = [*shown, *rest]
+    texts = [f"The data look like noise: {noise}.", *filter(None, [state])] if noise and found else []
     texts += map(str, shown)
     if rest:
         texts.append(f"{count_rest(rest)}.")
@@ -171,8 +172,10 @@ def describe(posterior: Posterior, groups: GroupsByMode | None = None, most: int
     if none and len(none) < len(components):  # otherwise describe_noise says so
         are = "is" if len(none) == 1 else "are"
         texts.append(f"{number_components(none).capitalize()} {are} empty.")
-    texts += [*tell_differences(posterior), describe_noise(posterior)]
-    return Sentences([*texts, state] if state and not shown else texts)
+    differences, rates = tell_differences(posterior), describe_noise(posterior)
+    if not found:  # which the rates say
+        return Sentences([rates, *differences, *filter(None, [state])])
+    return Sentences([*texts, *differences, rates])
 
 
 def pick_clear(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ from tensorm.tensors.layout import NOTHING, Layout, make_layout, packed_modes
 from tensorm.tensors.protocol import GREEDY, MISSING, Rule, Stream, Tensor, Weights, every
 from tensorm.tensors.slices import WORTH_THREADS, SlicedTensor, View
 
+WORTH_TURNING = 2**22  # cells, for which it is worth compiling the kernel
 MOST_BYTES = 2**20  # cells that are also kept as bytes, once somebody reads them
 
 
@@ -57,14 +58,14 @@ class DenseTensor(SlicedTensor):
         observations = observe(X)
         self.shape, self.names = observations.shape, Names(observations.modes, observations.labels)
         check_memory(self.shape)
-        self._hold(partial(_pack_cells, observations))
+        self._hold(_packer(observations))
 
     def _hold(
         self, pack: Callable[[tuple[int, ...]], Layout], spans: Sequence[tuple[int, ...]] | None = None
     ) -> None:
         """Hold the cells in a layout for the slices of each mode, made by ``pack`` from the modes to pack."""
         plan = plan_layouts(self.shape)
-        packed = {modes: pack(modes) for modes in dict.fromkeys(plan)}
+        packed = {modes: pack(modes) for modes in sorted({*plan}, key=lambda modes: modes[-1], reverse=True)}
         self._layouts = [packed[modes] for modes in plan]  # the one to read each mode's slices from
         if spans is not None:
             self._layouts = [x._replace(span=span) for x, span in zip(self._layouts, spans, strict=True)]
@@ -240,6 +241,22 @@ def check_memory(shape: Sequence[int]) -> None:
 
 def _count_bits(words: Words) -> int:
     return int(np.bitwise_count(words).sum(dtype=np.int64))
+
+
+def _packer(observations: Observations) -> Callable[[tuple[int, ...]], Layout]:
+    """Return a function that packs cells along some modes; ask it first for those next to each other.
+
+    Of many cells, another layout is made by turning the bits of the first: the cells are read once.
+    """
+    shape, done = observations.shape, list[Layout]()
+
+    def pack(modes: tuple[int, ...]) -> Layout:
+        turns = done and len(modes) == len(done[0].packed) == 1 and math.prod(shape) >= WORTH_TURNING
+        layout = make_layout(shape, modes).turn(done[0], shape) if turns else _pack_cells(observations, modes)
+        done.append(layout)
+        return layout
+
+    return pack
 
 
 def _pack_cells(observations: Observations, packed: tuple[int, ...]) -> Layout:

@@ -68,8 +68,9 @@ class Layout(NamedTuple):
         to, at = (dict(zip(layout.rows, layout.strides, strict=True)) for layout in (self, source))
         others = [k for k in self.rows if k != theirs]
         starts = [add_up([steps[k] * np.arange(shape[k]) for k in others]) for steps in (to, at)]
-        observed = np.zeros_like(self.words)
-        for target, words in ((self.words, source.words), (observed, source.observed)):
+        observed = np.zeros_like(self.words) if source.observed.size else NOTHING
+        planes = [(self.words, source.words), (observed, source.observed)]
+        for target, words in planes[: 2 if observed.size else 1]:
             for first, second in zip(*starts, strict=True):
                 lines = Lines(target, first, to[theirs]), Lines(words, second, at[ours])
                 turn_bits(*map(tuple, lines), self.length, source.length)

@@ -475,6 +475,10 @@ def test_search_finds_labels_and_components(visit) -> None:
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     assert page.locator("#label h2").inner_text() == "nurse 11"
+    page.keyboard.press("n")
+    assert hash_of(page)["c"] == "0"
+    page.keyboard.press("Escape")
+    assert page.locator("#label").is_hidden()
     page.locator("#search").fill("component 4")
     page.locator("#found li").first.click()
     assert hash_of(page)["c"] == "4"

@@ -46,8 +46,8 @@ def tell_finding(
     if not used:
         ones = f"{percent(posterior.base_rate)} of the observed cells are 1"
         return Finding(f"The data look like noise: no component was found in {where}; {ones}.", "", True)
-    doubtful = bool(doubt_findings(posterior, diagnostics.finders))
-    noise = "The data look like noise: " * doubtful
+    why = doubt_findings(posterior, diagnostics.finders)
+    noise, doubtful = f"The data look like noise: {why}. " if why else "", bool(why)
     if posterior.compared:
         told, right = map(percent, _said(posterior, counted))
         found = (

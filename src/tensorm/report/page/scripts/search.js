@@ -48,7 +48,7 @@ const makeSearch = () => {
     const item = found[i];
     if (!item) return;
     input.value = "";
-    close();
+    input.blur(); // closes the list; from here keys are those of the page
     item.open();
   };
   const show = () => {
