@@ -90,8 +90,8 @@ class TensOrMachine(FittedModel):
         contradict each other. "auto" means "comparisons" for a ``RelationalTensor``; otherwise it chooses
         strengths if they predict hidden cells clearly better than two rates (with fewer than 5,000 cells:
         unless clearly worse or, with an open number of components, if better at all), and ``noise_choice_``
-        says why. It means "asymmetric" with ``noise_update="map"`` or ``lambda_start``, which do not work with
-        strengths.
+        says why. It means "asymmetric" with ``noise_update="map"`` or ``lambda_start``, which do not work
+        with strengths.
     background : "activity" or "constant", default "activity"
         For ``noise="strengths"``: the rate of ones outside the components is a product of activities, one for
         each index (such as how many contacts a person has overall), or one constant probability.
