@@ -25,8 +25,8 @@ from sklearn.metrics import roc_auc_score
 from benchmarks.sweep import machine, show
 from tensorm import DenseTensor, SparseTensor, TensOrMachine, baselines
 from tensorm.model import boolean_product
+from tensorm.sampler.burnin import BurnIn
 from tensorm.sampler.prior import LearnedPrior
-from tensorm.sampler.sample import BurnIn
 from tensorm.sampler.state import State
 from tensorm.sampler.strength_models import ActivityModel, ConstantModel
 from tensorm.sampler.sweep import Target, enter, sweep

@@ -85,6 +85,24 @@ MUTANTS = [
         "sampler/test_exactness.py sampler/test_geweke.py",
     ),
     Mutant(
+        "sampler/sample.py",
+        "confusion if burn_in.is_whole else None",
+        "confusion",
+        "sampler/test_stages.py -k settled",
+    ),
+    Mutant(
+        "sampler/stages.py",
+        "whole.target.prior.searched(part, whole.tensor.shape)",
+        "whole.target.prior",
+        "sampler/test_stages.py -k count_less",
+    ),
+    Mutant(
+        "tensors/cached_compared.py",
+        "for mode in (ABOVE, BELOW)], axis=(0, 1)",
+        "for mode in (ABOVE,)], axis=(0, 1)",
+        "tensors/test_cached_compared.py",
+    ),
+    Mutant(
         "sampler/sweep.py",
         "return tensor.update_all(state.factors, rules, target.stream(chain, state.sweep, 0))",
         "return tensor.update_all(state.factors, rules, target.stream(chain, state.sweep // 2, 0))",
@@ -190,7 +208,7 @@ MUTANTS = [
         "data/text.py", 'comment="#" if self.coordinates else None', 'comment="#"', "hostile/test_tables.py"
     ),
     Mutant(
-        "sampler/sample.py",
+        "sampler/burnin.py",
         "if state.sweep >= self.length else None",
         "if state.sweep >= min(self.length, 2000) else None",
         "sampler/test_burnin.py",

@@ -216,7 +216,8 @@ def test_counts(name: str, value: Any) -> None:
         ({"factor_prior": NAN}, r"factor_prior is nan; "),
         ({"factor_prior": None}, r"factor_prior is None; "),
         ({"factor_prior": True}, r"factor_prior is True; "),
-        ({"factor_prior": "flat"}, r"factor_prior is 'flat'; choose 'learned'\.$"),
+        ({"factor_prior": "flat"}, r"factor_prior is 'flat'; choose 'learned' or 'short'\.$"),
+        ({"factor_prior": "short"}, r"factor_prior='short' is for comparisons that count once; "),
         (
             {"factor_prior": [0.5, 0.5]},
             r"factor_prior has length 2; give 3 arrays, one per mode\.$",

@@ -9,7 +9,7 @@ import numpy as np
 
 from tensorm.datasets import simulate
 from tensorm.model import boolean_product
-from tensorm.sampler import sample as chain
+from tensorm.sampler import burnin as chain
 from tensorm.sampler.chains import warm_up
 from tensorm.sampler.prior import LearnedPrior
 from tensorm.sampler.sample import Plan, sample

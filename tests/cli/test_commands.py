@@ -295,7 +295,7 @@ def test_data_are_no_fit(folder) -> None:
 
 def test_a_prior_that_is_no_number_is_named(folder, tmp_path) -> None:
     outcome = run("fit", folder / "contacts.csv", "--factor-prior", "high", "--out", tmp_path / "run")
-    assert "'high' is neither learned nor a number between 0 and 1." in outcome.stderr
+    assert "'high' is neither learned, short, nor a number between 0 and 1." in outcome.stderr
 
 
 def test_the_examples_of_the_help_run(folder, monkeypatch) -> None:

@@ -8,10 +8,13 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+from scipy.special import expit
 
 import tensorm
 from tensorm import InputError, RelationalTensor, TensOrMachine
 from tensorm.datasets import simulate
+from tensorm.sampler import prior
+from tensorm.sampler.comparisons import Comparisons
 
 SETTINGS = {"n_components": 2, "n_chains": 2, "n_draws": 30, "random_state": 0, "progress": False}
 QUICK = SETTINGS | {"effort": 0}  # where it does not matter how hard components are to find
@@ -155,3 +158,17 @@ def test_the_planted_number_is_found(n_sets: int) -> None:
     assert "each had less weight" in found.reason
     if not n_sets:
         assert "improves on a constant rate" in found.reason
+
+
+def test_short_sides_cost_attributes_in_proportion_to_cells() -> None:
+    """24 objects x 12 attributes x 8e-4 nats; the planted sets are worth more."""
+    tensor = RelationalTensor(plant(), normalise=None)
+    p = float(expit(-24 * 12 * 8e-4))
+    short, same = (TensOrMachine(factor_prior=prior, **QUICK).fit(tensor) for prior in ("short", [0.5, p, p]))
+    for one, other in zip(short.factors_, same.factors_, strict=True):
+        np.testing.assert_allclose(one, other)
+    test_members_are_found(short)
+
+
+def test_the_number_is_chosen_with_densities_of_sides() -> None:
+    assert Comparisons().counting_prior(prior.ShortSides.for_cells((9, 5, 5))) == prior.SidesPrior()

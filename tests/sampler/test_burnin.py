@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from tensorm.model import Confusion
+from tensorm.sampler.burnin import CHECK_EVERY, LONGEST_BURN_IN, TREND_SWEEPS, BurnIn, Memory, steady
 from tensorm.sampler.noise_model import NoiseModel
 from tensorm.sampler.prior import LearnedPrior
-from tensorm.sampler.sample import CHECK_EVERY, LONGEST_BURN_IN, TREND_SWEEPS, BurnIn, Memory, steady
 from tensorm.sampler.state import State
 from tensorm.sampler.strength_models import ActivityModel
 from tensorm.sampler.sweep import Target

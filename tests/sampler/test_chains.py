@@ -21,9 +21,10 @@ import pytest
 
 from tensorm.datasets import simulate
 from tensorm.errors import FileError
+from tensorm.sampler.burnin import CHECK_EVERY, TREND_SWEEPS, steady
 from tensorm.sampler.chains import Chains, run_chain, run_chains, warm_up
 from tensorm.sampler.prior import LearnedPrior
-from tensorm.sampler.sample import CHECK_EVERY, TREND_SWEEPS, Plan, Step, sample, steady
+from tensorm.sampler.sample import Plan, Step, sample
 from tensorm.sampler.state import State, Trace
 from tensorm.sampler.sweep import Target, sweep
 from tensorm.sampler.two_rates import Asymmetric
@@ -124,7 +125,7 @@ def test_automatic_burn_in_follows_the_rule() -> None:
 
 
 def test_automatic_burn_in_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tensorm.sampler.sample.LONGEST_BURN_IN", 40)  # less than two windows
+    monkeypatch.setattr("tensorm.sampler.burnin.LONGEST_BURN_IN", 40)  # less than two windows
     trace = alone(0, Plan(MODEL, 3, None, PLAN.init))
     assert trace.burn_in == 40
     assert not trace.settled

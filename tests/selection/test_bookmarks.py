@@ -55,14 +55,14 @@ def test_a_chain_goes_on_where_it_was(method: str, tmp_path: Path, monkeypatch: 
         {"sweep": 1.5},
         {"sweep": 2**32 - 1},
         {"sweep": 10**4},
-        {"sweep": 9, "memory": [[], 10, 0, 0]},
-        {"memory": [["x"], 1, 0, 0]},
+        {"sweep": 9, "memory": [[], 10, 0, 0, 0]},
+        {"memory": [["x"], 1, 0, 0, 0]},
         {"memory": [[], 1, 0]},
-        {"memory": [[], 1, 3, 0]},
-        {"memory": [[], 1, 1, 2]},
-        {"memory": [[0.5, 0.5], 1, 0, 0]},
-        {"memory": [[[1, 2]], 1, 0, 0]},
-        {"memory": [[float("inf")], 1, 0, 0]},
+        {"memory": [[], 1, 3, 0, 0]},
+        {"memory": [[], 1, 1, 2, 0]},
+        {"memory": [[0.5, 0.5], 1, 0, 0, 0]},
+        {"memory": [[[1, 2]], 1, 0, 0, 0]},
+        {"memory": [[float("inf")], 1, 0, 0, 0]},
         {"burnt": [True, True]},
         {"burnt": [11, True]},
         {"burnt": [10, 7]},
@@ -155,7 +155,7 @@ def test_a_burn_in_that_is_over_at_once_still_ends_in_a_choice(
 def test_the_weight_of_a_pair_is_that_of_the_model() -> None:
     target = Target(1, WeighedComparisons(share=0.5), LearnedPrior(), np.uint64(0))
     form = {"members": [[[0]]] * 3, "noise": [0.9, 0.5], "searching": False, "density": [0.5] * 3}
-    form |= {"sweep": 1, "memory": [[], 0, 0, 0], "burnt": None, "confusion": None}
+    form |= {"sweep": 1, "memory": [[], 0, 0, 0, 0], "burnt": None, "confusion": None}
     cells = DenseTensor(np.ones((2, 2, 2), bool))
     assert read_snapshot(form, cells, target, 1).state.noise == (0.9, 0.5)
     for share in (float("nan"), 1.0, 1e300):
@@ -166,7 +166,7 @@ def test_the_weight_of_a_pair_is_that_of_the_model() -> None:
 def test_modes_that_share_a_factor_are_marked_alike() -> None:
     target = Target(1, Asymmetric(), LearnedPrior(), np.uint64(0), tied=(1, 2))
     form = {"members": [[[0]], [[1]], [[1]]], "noise": [0.9, 0.1], "searching": False, "density": [0.5] * 3}
-    form |= {"sweep": 1, "memory": [[], 0, 0, 0], "burnt": None, "confusion": None}
+    form |= {"sweep": 1, "memory": [[], 0, 0, 0, 0], "burnt": None, "confusion": None}
     cells = DenseTensor(np.ones((2, 2, 2), bool))
     assert read_snapshot(form, cells, target, 1).state.sweep == 1
     with pytest.raises(ValueError, match="no chain was here"):

@@ -11,7 +11,8 @@ import pytest
 from definitions import noise_map
 from tensorm import FileError, InputError, TensOrMachine, datasets, load, resume, select_components
 from tensorm.estimator.plan import make_plan
-from tensorm.sampler.sample import BurnIn, sample
+from tensorm.sampler.burnin import BurnIn
+from tensorm.sampler.sample import sample
 from tensorm.selection.published import distinct
 from tensorm.tensors import DenseTensor
 from tensorm.tensors.factors import Factors

@@ -101,7 +101,7 @@ def test_counts_with_very_many_changed_attributes() -> None:
     last, changed = values.shape[1] - 1, np.arange(values.shape[1] - 1)
     masks = [np.ones((n, 1), np.uint64) for n in tensor.shape]
     masks[BELOW][last] = 0
-    counts = tensor.count_pairs_with(ABOVE, changed, Factors(tuple(masks), 1))
+    counts = tensor.count_pairs_with(ABOVE, changed, Factors(tuple(masks), 1), np.zeros(1, np.intp))
     assert counts[:, last, 0].tolist() == [values[0, last], last]  # values are ranks
 
 

@@ -52,11 +52,11 @@ def components(value: str) -> int | str:
 
 
 def prior(value: str) -> float | str:
-    """Read a probability, or learned."""
+    """Read a probability, or learned or short."""
     try:
-        return value if value == "learned" else float(value)
+        return value if value in ("learned", "short") else float(value)
     except ValueError:
-        message = f"{short(value)} is neither learned nor a number between 0 and 1."
+        message = f"{short(value)} is neither learned, short, nor a number between 0 and 1."
         raise click.BadParameter(message) from None
 
 
@@ -119,8 +119,9 @@ def effort(value: str) -> float:
     "--factor-prior",
     type=prior,
     default="learned",
-    metavar="LEARNED|NUMBER",
-    help="Probability that an index is in a component: learned for each mode, or one number.",
+    metavar="LEARNED|SHORT|NUMBER",
+    help="Probability that an index is in a component: learned for each mode, or one number. Short: sides of "
+    "comparisons have few attributes.",
 )
 @options.noise_prior
 @options.strength_prior

@@ -103,9 +103,10 @@ class TensOrMachine(FittedModel):
         factors start at random, and otherwise the rates that fit the factors.
     lambda_fixed : int, default 0
         Number of sweeps at the start of burn-in in which the rates do not change.
-    factor_prior : "learned", float or list of arrays (N_k, L), default "learned"
+    factor_prior : "learned", "short", float or list of arrays (N_k, L), default "learned"
         Probability that an entry is 1: a density learned for each mode, one number, or one for each entry,
-        where 0 and 1 fix the entry.
+        where 0 and 1 fix the entry. "short" is for comparisons: attributes are on a side of a component only
+        if they gain enough, so that sides are shorter and easier to read.
     noise_prior : (float, float), default (1.0, 1.0)
         The two parameters of the Beta prior of each rate; with strengths, of a constant background, and of
         both rates while components are searched for.

@@ -30,7 +30,7 @@ from tensorm.errors import InputError
 from tensorm.posterior.draws import check_draws_fit
 from tensorm.sampler.models import BACKGROUNDS, NOISE_UPDATES, find_model, find_suitable, list_choices
 from tensorm.sampler.noise_model import NoiseModel
-from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior
+from tensorm.sampler.prior import FactorPrior, FixedPrior, LearnedPrior, ShortSides
 from tensorm.sampler.sample import Plan
 from tensorm.sampler.sweep import FLIPS, Target
 from tensorm.sampler.two_rates import CONTRAST
@@ -71,7 +71,7 @@ def make_plan(settings: TensOrMachine, tensor: Tensor) -> Plan:
     target = Target(
         n_components=L,
         noise=noise,
-        prior=_factor_prior(settings.factor_prior, tensor.shape, L),
+        prior=_factor_prior(settings.factor_prior, tensor.shape, L, noise),
         seed=_seed(settings.random_state),
         flips=FLIPS[settings.flips],
         shuffle=settings.order == "random",
@@ -161,10 +161,17 @@ def _refuse_columns(name: str, value: Any) -> None:
         raise InputError(f"{name} has a column per component, but n_components is 'auto'; give a number.")
 
 
-def _factor_prior(given: Any, shape: Sequence[int], L: int) -> FactorPrior:
+def _factor_prior(given: Any, shape: Sequence[int], L: int, noise: NoiseModel) -> FactorPrior:
     if isinstance(given, str):
-        check_choice("factor_prior", given, ("learned",))
-        return LearnedPrior()
+        check_choice("factor_prior", given, ("learned", "short"))
+        if given == "learned":
+            return LearnedPrior()
+        if noise.parameters.pair is None:
+            raise InputError(
+                "factor_prior='short' is for comparisons that count once; use 'learned', or read the "
+                "cells with relational=True and choose noise='comparisons'."
+            )
+        return ShortSides.for_cells(shape)
     if isinstance(given, Sequence) or as_array("factor_prior", given).ndim:
         return FixedPrior.from_probabilities(check_tables("factor_prior", given, shape, L, check_probability))
     return FixedPrior.from_probabilities([check_probability("factor_prior", given)] * len(shape))

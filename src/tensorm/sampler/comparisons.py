@@ -22,7 +22,7 @@ from tensorm.kernels.philox import uniforms
 from tensorm.kernels.predict import add_product
 from tensorm.model import Confusion, Noise
 from tensorm.sampler.noise_model import ONCE, NoiseModel, Parameters, count_alone
-from tensorm.sampler.prior import FactorPrior, LearnedPrior, SidesPrior
+from tensorm.sampler.prior import FactorPrior, LearnedPrior, ShortSides, SidesPrior
 from tensorm.sampler.two_rates import CONTRAST, PAPERS_RATES, RATE_EDGE, truncated_beta
 from tensorm.tensors.bits import combine
 from tensorm.tensors.factors import Factors
@@ -187,7 +187,8 @@ class Comparisons(NoiseModel):
         return WeighedComparisons(self.a, self.b, FACTS_OF_A_RANKING / (1 + max(tensor.shape[1:])))
 
     def counting_prior(self, prior: FactorPrior) -> FactorPrior:
-        return SidesPrior() if isinstance(prior, LearnedPrior) else prior
+        """Return densities for each side, unless probabilities are given: short sides are for reading."""
+        return SidesPrior() if isinstance(prior, LearnedPrior | ShortSides) else prior
 
     def _make(self, agreement: float) -> Agreement:
         return Agreement(agreement)

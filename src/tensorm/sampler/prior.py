@@ -24,6 +24,7 @@ from tensorm.tensors.bits import unpack
 from tensorm.tensors.factors import Factors
 from tensorm.tensors.protocol import Stream
 
+NATS_FOR_A_CELL = 8e-4  # of short sides; note 22 says what sides and predictions become
 DENSITY_EDGE = 1e-12  # densities stay this far from 0 and 1
 
 
@@ -108,6 +109,17 @@ class FixedPrior(NamedTuple):
         """Return the prior of the components in another order."""
         tables = (table if table.shape[1] == 1 else table[:, list(order)] for table in self.tables)
         return FixedPrior(tuple(np.ascontiguousarray(table) for table in tables))
+
+
+class ShortSides(FixedPrior):
+    """Comparisons: an attribute is on a side only if it gains enough, in proportion to its cells."""
+
+    @classmethod
+    def for_cells(cls, shape: Sequence[int]) -> ShortSides:
+        """Make the prior for comparisons of this shape."""
+        n_objects, n_attributes, _ = shape
+        cost = np.array([[-NATS_FOR_A_CELL * n_objects * n_attributes]])
+        return cls((np.zeros((1, 1)), cost, cost))
 
 
 class LearnedPrior(NamedTuple):

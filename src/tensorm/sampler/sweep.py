@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -44,6 +44,11 @@ class Target:
     flips: int = METROPOLIS
     shuffle: bool = True
     tied: tuple[int, int] | None = None
+
+    def suited_to(self, state: State) -> Target:
+        """Return the target with as many components as a state has."""
+        L = state.factors.n_components
+        return self if self.n_components == L else replace(self, n_components=L)
 
     def stream(self, chain: int, sweep: int, purpose: int) -> Stream:
         """Return the random numbers for one purpose in one sweep of one chain."""

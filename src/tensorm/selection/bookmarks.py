@@ -13,15 +13,11 @@ import numpy as np
 
 from tensorm.data.arrays import Floats
 from tensorm.model import Confusion
+from tensorm.sampler.burnin import CHECK_EVERY, MOST_REPAIRS, REPAIRS_IN_VAIN, Memory
 from tensorm.sampler.chains import Bookmark
 from tensorm.sampler.prior import LearnedPrior
-from tensorm.sampler.sample import (
-    CHECK_EVERY,
-    MOST_REPAIRS,
-    REPAIRS_IN_VAIN,
-    Memory,
-    Snapshot,
-)
+from tensorm.sampler.sample import Snapshot
+from tensorm.sampler.stages import MOST_STAGES
 from tensorm.sampler.state import LARGEST_LOG, State
 from tensorm.sampler.sweep import Target
 from tensorm.tensors.factors import Factors
@@ -68,7 +64,7 @@ def pack_snapshot(at: Snapshot, target: Target) -> dict[str, Any]:
         "searching": target.noise.searching(state.noise),
         "density": state.density,
         "sweep": state.sweep,
-        "memory": at.memory[:4],
+        "memory": at.memory[:5],
         "burnt": at.burnt,
         "confusion": at.confusion,
     }
@@ -124,12 +120,11 @@ def _read_state(form: Any, shape: Sequence[int], target: Target, sweep: int) -> 
 
 
 def _read_memory(form: Any, sweep: int, longest: int) -> Memory:
-    past, sweeps, repairs, in_vain = form
+    past, sweeps, repairs, in_vain, stage = form
     history, sweeps = np.array(past, np.float64), read_count(sweeps, sweep)
     repairs = read_count(repairs, min(MOST_REPAIRS, sweep // CHECK_EVERY))
     most = min(sweeps, longest)
     if history.ndim != 1 or len(history) > most or not (np.abs(history) < LARGEST_LOG).all():
         raise ValueError("no log-likelihoods")
-    return Memory(
-        tuple(history.tolist()), sweeps, repairs, read_count(in_vain, min(REPAIRS_IN_VAIN, repairs))
-    )
+    in_vain = read_count(in_vain, min(REPAIRS_IN_VAIN, repairs))
+    return Memory(tuple(history.tolist()), sweeps, repairs, in_vain, read_count(stage, MOST_STAGES - 1))

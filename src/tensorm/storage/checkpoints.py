@@ -14,18 +14,13 @@ from typing import Any
 import numpy as np
 
 from tensorm.model import Confusion
+from tensorm.sampler.burnin import CHECK_EVERY, MOST_REPAIRS, REPAIRS_IN_VAIN, Memory
 from tensorm.sampler.noise_model import NoiseModel
 from tensorm.sampler.prior import LearnedPrior
-from tensorm.sampler.sample import (
-    CHECK_EVERY,
-    MOST_REPAIRS,
-    REPAIRS_IN_VAIN,
-    Memory,
-    Plan,
-    Snapshot,
-)
+from tensorm.sampler.sample import Plan, Snapshot
 from tensorm.sampler.search.heating import Heat
 from tensorm.sampler.search.rounds import choose_rounds
+from tensorm.sampler.stages import MOST_STAGES
 from tensorm.sampler.state import LARGEST_LOG, State, Trace
 from tensorm.sampler.sweep import Target
 from tensorm.storage.archive import Stored, open_archive, write_archive
@@ -107,6 +102,7 @@ def _pack(snapshot: Snapshot, model: NoiseModel) -> dict[str, Any]:
         "repairs": memory.repairs,
         "in_vain": memory.in_vain,
         "sweeps_since": memory.sweeps,
+        "stage": memory.stage,
         "burn_in": burn_in,
         "settled": int(settled),
         **_pack_state("state", state, SEARCHED if searching else "noise"),
@@ -226,7 +222,8 @@ def _read_memory(file: Stored, shape: Sequence[int], target: Target, sweep: int)
     repairs = file.integer("repairs", 0, min(MOST_REPAIRS, sweep // CHECK_EVERY))
     in_vain = file.integer("in_vain", 0, min(REPAIRS_IN_VAIN, repairs))
     heat = _read_heat(file, shape, target, sweep)
-    return Memory(tuple(history.tolist()), sweeps, repairs, in_vain, heat)
+    stage = file.integer("stage", 0, MOST_STAGES - 1)
+    return Memory(tuple(history.tolist()), sweeps, repairs, in_vain, stage, heat)
 
 
 def _check_cells(file: Stored, counts: Sequence[int], tensor: Tensor) -> None:

@@ -17,7 +17,7 @@ from tensorm.model import Confusion
 from tensorm.tensors.cached import MOST, CachedCounts
 from tensorm.tensors.compared import ABOVE, BELOW, OBJECT, ComparedTensor
 from tensorm.tensors.factors import Factors
-from tensorm.tensors.protocol import Rule, Stream
+from tensorm.tensors.protocol import Rule, Stream, every
 
 TURN_COST = 7.0  # of a share of attributes that flip in turn, beside a plain update
 
@@ -69,10 +69,11 @@ class CachedComparisons(CachedCounts):
             self._correct_objects(counts, mode, old, new, rows) if mode else old.replace(OBJECT, new[OBJECT])
         )
         changed = unite([rows.get(ABOVE), rows.get(BELOW), own if mode else None])
-        if not len(changed):
+        objects = find_concerned(old, new, changed) if mode else every(self.shape[OBJECT])
+        if not len(changed) or not len(objects):
             return
-        counts += self.tensor.count_pairs_with(mode, changed, new)
-        counts -= self.tensor.count_pairs_with(mode, changed, old)
+        counts += self.tensor.count_pairs_with(mode, changed, new, objects)
+        counts -= self.tensor.count_pairs_with(mode, changed, old, objects)
         if mode:
             counts[:, changed] = self.tensor.counts(mode, new, rows=changed)
 
@@ -91,15 +92,29 @@ class CachedComparisons(CachedCounts):
         objects = {OBJECT: rows.get(OBJECT, NONE)}
         confusion = super()._correct_confusion(confusion, old, new, objects)
         changed, old = unite([rows.get(ABOVE), rows.get(BELOW)]), old.replace(OBJECT, new[OBJECT])
-        if not len(changed):
+        concerned = find_concerned(old, new, changed)
+        if not len(concerned):
             return confusion
         tp, fp, fn, tn = confusion
-        (gone, said), (come, says) = (self.tensor.say_pairs_with(changed, factors) for factors in (old, new))
+        (gone, said), (come, says) = (
+            self.tensor.say_pairs_with(changed, factors, concerned) for factors in (old, new)
+        )
         right, wrong = come - gone, (says - said) - (come - gone)
         return Confusion(tp + right, fp + wrong, fn - right, tn - wrong)
 
 
 NONE = np.zeros(0, np.intp)
+
+
+def find_concerned(old: Factors, new: Factors, attributes: Rows) -> Rows:
+    """Return the objects with a component that some attributes have joined or left.
+
+    What is said of the attributes changes nowhere else.
+    """
+    moved = np.bitwise_or.reduce(
+        [(old[mode][attributes] ^ new[mode][attributes]) for mode in (ABOVE, BELOW)], axis=(0, 1)
+    )
+    return np.flatnonzero((new[OBJECT] & moved).any(axis=1))
 
 
 def unite(found: list[Rows | None]) -> Rows:

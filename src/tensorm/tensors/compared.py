@@ -36,6 +36,8 @@ class ComparedTensor(Wrapped):
         A pair counts once if both of its cells are here; attributes are not repeated.
     """
 
+    crowd = OBJECT
+
     def __init__(self, tensor: Any) -> None:
         super().__init__(tensor)
         self.caveat = ""  # no comparison counts as two facts
@@ -86,9 +88,12 @@ class ComparedTensor(Wrapped):
         )
         return self.tensor._confuse(found)
 
-    def count_pairs_with(self, mode: int, attributes: Rows, factors: Factors) -> Counts:
-        """Return the counts of a mode's entries from pairs with some attributes; none of their own."""
-        rows, L = every(self.shape[OBJECT]), factors.n_components
+    def count_pairs_with(self, mode: int, attributes: Rows, factors: Factors, objects: Rows) -> Counts:
+        """Return the counts of a mode's entries from pairs with some attributes in some objects.
+
+        For attributes these are entries of all others; for objects, of these objects.
+        """
+        rows, L = objects, factors.n_components
         given = *self._read(BELOW if mode == ABOVE else ABOVE, factors), attributes
         if mode == OBJECT:
             counts = np.empty((2, len(rows), L), np.int64)
@@ -103,11 +108,10 @@ class ComparedTensor(Wrapped):
 
         return np.sum(self.tensor._share(factors, rows, count_others), axis=0)
 
-    def say_pairs_with(self, attributes: Rows, factors: Factors) -> tuple[int, int]:
-        """Return (right, all) of what is said about pairs with some attributes."""
+    def say_pairs_with(self, attributes: Rows, factors: Factors, objects: Rows) -> tuple[int, int]:
+        """Return (right, all) of what is said about pairs with some attributes in some objects."""
         given, count = (*self._read(ABOVE, factors), attributes), changed_attributes.count_said_with
-        rows = every(self.shape[OBJECT])
-        found = self.tensor._share(factors, rows, lambda _, some: count(some, *given))
+        found = self.tensor._share(factors, objects, lambda _, some: count(some, *given))
         right, said = (sum(part) for part in zip(*found, strict=True))
         return right, said
 

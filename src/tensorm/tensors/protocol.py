@@ -103,6 +103,8 @@ class Tensor(Named, ABC):
         What to keep in mind about a number of components that was chosen from these cells, or "".
     pair : (int, int) or None
         Two modes that share a factor.
+    crowd : int or None
+        A mode whose indices are alike, so that burn-in may begin with some of them.
     mirrored : (int, int) or None
         Two modes that can be exchanged: a cell tells what its mirror image is, so both are held out together.
     """
@@ -113,6 +115,7 @@ class Tensor(Named, ABC):
     storage = "dense"
     caveat = ""
     pair: Pair | None = None
+    crowd: int | None = None
     _n_threads = 1
     _facts: tuple[str, ...] = ("n_observed", "n_ones")  # that its text shows, beside the shape
 

@@ -256,19 +256,31 @@ def regrow(explanation: Explanation, rng: np.random.Generator, n_out: int) -> Ex
     return part.spread(found, rest)
 
 
-def repair(explanation: Explanation, rng: np.random.Generator, n_out: int) -> tuple[Explanation, bool]:
+def choose_busy(lost: Floats, rng: np.random.Generator, count: int, weak: bool) -> Indices:
+    """Choose some of the components that pay, with any chance or mostly those that explain little."""
+    busy = np.flatnonzero(lost > 0)
+    if not weak or not len(busy):
+        return rng.permutation(busy)[:count]
+    chance = 1 / (1 + lost[busy])
+    return rng.choice(busy, min(count, len(busy)), replace=False, p=chance / chance.sum())
+
+
+def repair(
+    explanation: Explanation, rng: np.random.Generator, n_out: int, weak: bool = False
+) -> tuple[Explanation, bool]:
     """Remove components that do not pay and a few others, search for better ones, keep what scores higher.
 
     One removed and found anew is a swap; two found as one are merged; one found as two is split. Old and new
     components are compared after every entry took its more probable value: otherwise a sampled state would
     lose to any that was searched for. For the same reason the old ones that do not pay are left out. While
-    components are left over, there may be more to find, and a repair looks at more pairs.
+    components are left over, there may be more to find, and a repair looks at more pairs. Where repairs
+    are dear (`weak`), components that explain little are removed more often.
     """
-    idle = losses(explanation) <= 0
+    lost = losses(explanation)
+    idle = lost <= 0
     old = explanation.emptied([int(l) for l in np.flatnonzero(idle)])
     for _ in range(TRIES):
-        busy = rng.permutation(np.flatnonzero(~idle))[:n_out]
-        rest = old.emptied([int(l) for l in busy])
+        rest = old.emptied([int(l) for l in choose_busy(lost, rng, n_out, weak)])
         purity = rng.choice([*PURITIES, *[explanation.noise.purity] * (3 if idle.any() else 1)])
         new = search(rest, rng, purity, old, bool(idle.any()))
         if new is not old:
