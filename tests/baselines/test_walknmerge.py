@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tensorm.baselines import WalkNMerge
-from tensorm.baselines.walknmerge import FibreGraph, adjoin, merge, shorten, smallest, trim_block, volume
+from tensorm.baselines import WalkNMerge, fibres, walknmerge
+from tensorm.baselines.fibres import FibreGraph, volume
+from tensorm.baselines.walknmerge import adjoin, merge, shorten, smallest, trim_block
 from tensorm.datasets import simulate
 from tensorm.model import Confusion, boolean_product, confusion
 from tensorm.selection.trials import describe_length
@@ -81,6 +82,40 @@ def test_blocks_merge_where_their_union_is_dense() -> None:
     assert not adjoin(parts[0], parts[2])
     merged = merge(ones, parts, 0.7)
     assert sorted(volume(one) for one in merged) == [8, 32]
+
+
+def merge_simply(ones: FibreGraph, blocks: list, density: float) -> list:
+    """Try every pair, the largest blocks first."""
+    pending, done = sorted(blocks, key=volume, reverse=True), []
+    while pending:
+        one = pending.pop(0)
+        for i, other in enumerate(pending):
+            union = tuple(np.union1d(a, b) for a, b in zip(one, other, strict=True))
+            if adjoin(one, other) and len(ones.inside(union)) / volume(union) >= density:
+                pending[i] = union
+                break
+        else:
+            done.append(one)
+    return done
+
+
+@pytest.mark.parametrize("shape", [(30, 30), (14, 15, 16), (8, 8, 8, 8)])
+@pytest.mark.parametrize("cells", [0, 10**6])
+def test_pairs_are_found_without_trying_all(
+    shape: tuple[int, ...], cells: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also after many unions, and where no array of all cells is made."""
+    monkeypatch.setattr(fibres, "ARRAY_CELLS", cells)
+    monkeypatch.setattr(walknmerge, "REBUILT", 3)
+    X = simulate(shape, rank=4, density=0.5, noise=0.1, random_state=0).observed
+    ones = FibreGraph.of(DenseTensor(X))
+    blocks = list(smallest(ones, [], np.random.default_rng(0)))
+    for density in (0.7, 0.8, 0.9):
+        merged, expected = merge(ones, blocks, density), merge_simply(ones, blocks, density)
+        assert len(merged) < len(blocks)
+        for one, other in zip(merged, expected, strict=True):
+            for index, wanted in zip(one, other, strict=True):
+                np.testing.assert_array_equal(index, wanted)
 
 
 def test_the_description_is_that_of_the_factors() -> None:

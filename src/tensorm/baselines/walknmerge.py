@@ -4,7 +4,7 @@ D. Erdos and P. Miettinen, Walk'n'Merge: a scalable algorithm for Boolean tensor
 
 In the *fibre graph* every one-cell is a node, and cells that differ in a single index are neighbours. Inside
 a block of ones everything is a few steps apart, so walks that start there and restart often keep coming back
-to it. Only coordinates of ones are used: no array of the tensor's shape is made.
+to it. Only coordinates of ones are used, and an array of all cells only if the tensor is small.
 """
 
 from __future__ import annotations
@@ -12,21 +12,21 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import KW_ONLY, dataclass
-from functools import cached_property
 from itertools import pairwise, product
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from tensorm.baselines.baseline import Baseline, read_tensor
-from tensorm.data.arrays import Bits, Indices
+from tensorm.baselines.fibres import Block, FibreGraph, mark, volume
+from tensorm.data.arrays import Indices
 from tensorm.data.checks import MAX_COMPONENTS, MAX_REPEATS, check_count, check_generator, check_number
 from tensorm.selection.trials import subset_bits, universal
-from tensorm.tensors import Tensor
-
-Block = tuple[Indices, ...]  # the sorted indices in each mode
 
 PARTNERS = 512  # opposite corners tried for the smallest block at a cell
+REBUILT = 50  # blocks merged before their indices are collected again
+ROUNDING = 1e-9
 MIN_BLOCK_SIDE = 2  # fewest indices of a block in each mode
 
 
@@ -107,77 +107,6 @@ class WalkNMerge(Baseline):
         return self
 
 
-@dataclass(frozen=True, eq=False)
-class FibreGraph:
-    """The one-cells of a tensor, sorted, and the fibre graph on them."""
-
-    shape: tuple[int, ...]
-    cells: Indices  # (n, K)
-
-    @classmethod
-    def of(cls, tensor: Tensor) -> FibreGraph:
-        """Read the ones of a tensor."""
-        return cls(tensor.shape, tensor.ones_at(np.arange(tensor.n_ones)))
-
-    def __len__(self) -> int:
-        return len(self.cells)
-
-    @cached_property
-    def addresses(self) -> Indices:
-        """One number for each cell, increasing."""
-        return self.address(self.cells.T)
-
-    def address(self, index: Indices) -> Indices:
-        """Return one number for each of n cells, given as an array (K, n)."""
-        return np.asarray(np.ravel_multi_index(tuple(index), self.shape))
-
-    def holds(self, addresses: Indices) -> Bits:
-        """Return which addresses belong to ones."""
-        place = np.minimum(np.searchsorted(self.addresses, addresses), max(len(self) - 1, 0))
-        return np.asarray(self.addresses[place] == addresses)
-
-    @cached_property
-    def fibres(self) -> list[tuple[Indices, Indices, Indices]]:
-        """For each mode: the cells ordered by fibre, and the start and length of each cell's fibre."""
-        found = []
-        for mode in range(len(self.shape)):
-            stem = self.addresses - self.cells[:, mode] * math.prod(self.shape[mode + 1 :])
-            order = np.argsort(stem, kind="stable")
-            _, first, number, size = np.unique(
-                stem[order], return_index=True, return_inverse=True, return_counts=True
-            )
-            begin, length = np.empty(len(self), np.intp), np.empty(len(self), np.intp)
-            begin[order], length[order] = first[number], size[number]
-            found.append((order, begin, length))
-        return found
-
-    def step(self, at: Indices, rng: np.random.Generator) -> Indices:
-        """Move each walker to a neighbour chosen uniformly at random; walkers without one stay."""
-        lengths = np.stack([length[at] for _, _, length in self.fibres])
-        ends = np.cumsum(lengths - 1, axis=0)
-        ticket = (rng.random(len(at)) * ends[-1]).astype(np.intp)
-        after = at.copy()
-        for mode, (order, begin, _) in enumerate(self.fibres):
-            here = (ticket < ends[mode]) & (ticket >= ends[mode] - lengths[mode] + 1)
-            place = begin[at[here]] + ticket[here] - (ends[mode] - lengths[mode] + 1)[here]
-            found = order[place]
-            # A fibre contains the walker's own cell: drawing it means the last cell, which nobody can draw.
-            own = found == at[here]
-            found[own] = order[(begin[at[here]] + lengths[mode][here] - 1)[own]]
-            after[here] = found
-        return after
-
-    def inside(self, block: Block) -> Indices:
-        """Return the numbers of the ones inside a block."""
-        member = [np.isin(column, index) for column, index in zip(self.cells.T, block, strict=True)]
-        return np.flatnonzero(np.logical_and.reduce(member))
-
-
-def volume(block: Block) -> int:
-    """Return the number of cells in a block."""
-    return math.prod(len(index) for index in block)
-
-
 def walk(
     ones: FibreGraph, density: float, rng: np.random.Generator, n_walkers: int, length: int, patience: int
 ) -> Iterator[Block]:
@@ -206,20 +135,27 @@ def walk(
 
 def trim_block(ones: FibreGraph, block: Block, density: float) -> Block | None:
     """Drop the emptiest slices until all are dense; None if nothing is left."""
-    cells = ones.cells[ones.inside(block)]
+    here = ones.inside(block)
+    alive = np.zeros(len(ones), np.bool_)
+    alive[here] = True
+    counts = [
+        np.bincount(column[here], minlength=size)
+        for column, size in zip(ones.columns, ones.shape, strict=True)
+    ]
     while all(len(index) >= MIN_BLOCK_SIDE for index in block):
         size = volume(block)
-        shares = [
-            np.bincount(cells[:, mode], minlength=ones.shape[mode])[index] / (size // len(index))
-            for mode, index in enumerate(block)
-        ]
+        shares = [counts[mode][index] / (size // len(index)) for mode, index in enumerate(block)]
         lowest = [share.min() for share in shares]
         mode = int(np.argmin(lowest))
         if lowest[mode] >= density:
             return block
         out = block[mode][shares[mode].argmin()]
         block = tuple(index[index != out] if k == mode else index for k, index in enumerate(block))
-        cells = cells[cells[:, mode] != out]
+        gone = ones.with_index(mode, int(out))
+        gone = gone[alive[gone]]
+        alive[gone] = False
+        for count, column in zip(counts, ones.columns, strict=True):
+            np.subtract.at(count, column[gone], 1)
     return None
 
 
@@ -244,12 +180,11 @@ def smallest(ones: FibreGraph, blocks: Sequence[Block], rng: np.random.Generator
         corners = np.stack([rng.choice(mate, PARTNERS) for mate in mates])
         far = np.stack([ones.cells[corners[mode], mode] for mode in range(K)])  # (K, PARTNERS)
         near = ones.cells[start][:, None]
-        full = np.ones(PARTNERS, np.bool_)
         for sides in product((False, True), repeat=K):
-            if sum(sides) > 1:
-                full &= ones.holds(ones.address(np.where(np.array(sides)[:, None], far, near)))
-        if full.any():
-            other = far[:, full.argmax()]
+            if sum(sides) > 1:  # of those corners that are left
+                far = far[:, ones.holds(ones.address(np.where(np.array(sides)[:, None], far, near)))]
+        if far.size:
+            other = far[:, 0]
             block = tuple(np.sort([n, m]) for n, m in zip(ones.cells[start], other, strict=True))
             left[ones.inside(block)] = False
             yield block
@@ -259,18 +194,60 @@ def merge(ones: FibreGraph, blocks: Sequence[Block], density: float) -> list[Blo
     """Merge pairs of neighbouring blocks, large ones first, while the union is dense enough."""
     pending = sorted(blocks, key=volume, reverse=True)
     done: list[Block] = []
-    while pending:
-        block = pending.pop(0)
-        for i, other in enumerate(pending):
-            if not adjoin(block, other):
+    sides, first, changed = Sides.of(ones, pending), 0, list[int]()  # rows of blocks that are unions by now
+    for at in range(len(pending)):
+        block = pending[at]
+        if len(changed) > REBUILT:
+            sides, first, changed = Sides.of(ones, pending[at:]), at, []
+        maybe = sides.find_dense(ones, block, density, at - first + 1) + first
+        for i in sorted({*maybe.tolist(), *(n for n in changed if n > at)}):
+            if i in changed and not adjoin(block, pending[i]):
                 continue
-            union = tuple(np.union1d(a, b) for a, b in zip(block, other, strict=True))
-            if len(ones.inside(union)) / volume(union) >= density:
+            union = tuple(np.union1d(a, b) for a, b in zip(block, pending[i], strict=True))
+            if ones.count(union) / volume(union) >= density:
                 pending[i] = union
+                changed.append(i)
                 break
         else:
             done.append(block)
     return done
+
+
+class Sides(NamedTuple):
+    """The indices of many blocks, for each mode a sparse matrix (blocks, N_k)."""
+
+    marks: list[Any]
+
+    @classmethod
+    def of(cls, ones: FibreGraph, blocks: Sequence[Block]) -> Sides:
+        """Collect the indices of blocks."""
+        marks = []
+        for mode, size in enumerate(ones.shape):
+            found = [block[mode] for block in blocks]
+            edges, every = np.cumsum([0, *map(len, found)]), np.concatenate([*found, np.empty(0, np.intp)])
+            marks.append(csr_array((np.ones(len(every)), every, edges), (len(blocks), size)))
+        return cls(marks)
+
+    def find_dense(self, ones: FibreGraph, block: Block, density: float, start: int) -> Indices:
+        """Return the blocks from a row on that adjoin another one, and whose union with it may be dense.
+
+        Counted are the ones with one index that is not the block's. Any cell with more of them may be 1.
+        """
+        inner = [mark(index, size) for index, size in zip(block, ones.shape, strict=True)]
+        shared = np.array([marks @ mine for marks, mine in zip(self.marks, inner, strict=True)])
+        rows = np.flatnonzero((shared > 0).sum(axis=0) >= len(block) - 1)
+        rows = rows[rows >= start]
+        if not len(rows):
+            return rows
+        most, known, whole = np.zeros(len(rows)), np.zeros(len(rows)), np.ones(len(rows))
+        for k, (marks, mine) in enumerate(zip(self.marks, inner, strict=True)):
+            counts, some = ones.count_beside(block, k), marks[rows]
+            new = some.sum(axis=1) - shared[k][rows]
+            most += some @ np.where(mine, 0, counts)
+            known += new * (volume(block) // len(block[k]))
+            whole *= len(block[k]) + new
+        most += counts[block[-1]].sum() + whole - known - volume(block)
+        return rows[most >= density * whole * (1 - ROUNDING)]
 
 
 def adjoin(a: Block, b: Block) -> bool:
@@ -284,10 +261,11 @@ def shorten(ones: FibreGraph, blocks: Sequence[Block], most: int | None) -> tupl
 
     Blocks are dense, so they have few cells in total, which are identified by address.
     """
-    cells = [ones.address(np.stack([axis.ravel() for axis in np.meshgrid(*block)])) for block in blocks]
+    cells = [ones.all_of(block) for block in blocks]
     every, place = np.unique(np.concatenate([*cells, np.empty(0, np.intp)]), return_inverse=True)
     edges = np.cumsum([0, *map(len, cells)])
     spans = [place[a:b] for a, b in pairwise(edges)]
+    owner = np.repeat(np.arange(len(blocks)), np.diff(edges))
     full, free = ones.holds(every), np.ones(len(every), np.bool_)
     price = np.array(
         [
@@ -299,9 +277,10 @@ def shorten(ones: FibreGraph, blocks: Sequence[Block], most: int | None) -> tupl
     tp = fp = 0
     paid, bits, taken = 0.0, float(subset_bits(n_cells, len(ones))), list[int]()
     while len(taken) < len(blocks) and (most is None or len(taken) < most):
-        new = [span[free[span]] for span in spans]
-        pos = np.array([np.count_nonzero(full[span]) for span in new])
-        neg = np.array([len(span) for span in new]) - pos
+        pos, all_new = (
+            np.bincount(owner[some[place]], minlength=len(blocks)) for some in (free & full, free)
+        )
+        neg = all_new - pos
         inside, outside = tp + fp + pos + neg, n_cells - tp - fp - pos - neg
         lengths = paid + price + universal(len(taken) + 1)
         lengths = lengths + subset_bits(inside, fp + neg) + subset_bits(outside, len(ones) - tp - pos)

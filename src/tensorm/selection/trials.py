@@ -279,7 +279,7 @@ def describe_length(factors: Sequence[Bits], confusion: Confusion) -> Length:
     return Length(bits, float(subset_bits(tp + fp, fp) + subset_bits(fn + tn, fn)))
 
 
-def subset_bits(n: int, ones: int | np.ndarray) -> np.ndarray:
+def subset_bits(n: int | np.ndarray, ones: int | np.ndarray) -> np.ndarray:
     """Return the bits that describe a subset of n things: its size, then which one of that size it is."""
     # (n + 1) * binomial(n, ones)
     return -betaln(1 + np.asarray(ones), 1 + n - np.asarray(ones)) / math.log(2)
