@@ -413,6 +413,30 @@ MUTANTS = [
         "kernels/test_activities.py -k storage",
     ),
     Mutant(
+        "kernels/strengths.py",
+        "winner = group if q[group] > q[probe] else probe",
+        "winner = probe",
+        "kernels/test_strengths.py -k constant",
+    ),
+    Mutant(
+        "sampler/strength_models.py",
+        "times = 2 if pair and k == pair[0] else 1",
+        "times = 1",
+        "kernels/test_strengths.py -k activities_as",
+    ),
+    Mutant(
+        "kernels/activities.py",
+        "return self.share * (gain * UNIT - self.exposure * rate)",
+        "return (gain * UNIT - self.exposure * rate)",
+        "kernels/test_strengths.py -k activities_as",
+    ),
+    Mutant(
+        "sampler/strengths.py",
+        "(levels, weights, 0, WINDOW), stream)",
+        "(levels, weights, 0, 0), stream)",
+        "kernels/test_strengths.py -k slices",
+    ),
+    Mutant(
         "sampler/strength_models.py",
         "int(ones[0, :-1].sum() + ones[1].sum())",
         "int(ones[0, :-1].sum())",

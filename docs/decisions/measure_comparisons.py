@@ -3,7 +3,7 @@
     TENSORM_DATA=... python -m docs.decisions.measure_comparisons               # held-out pairs, a minute
     TENSORM_DATA=... python -m docs.decisions.measure_comparisons by_number     # and the number of components
     TENSORM_DATA=... python -m docs.decisions.measure_comparisons sides         # cut sides, own agreements
-    TENSORM_DATA=... python -m docs.decisions.measure_comparisons prior 130     # shorter sides by a prior
+    TENSORM_DATA=... python -m docs.decisions.measure_comparisons prior short   # shorter sides, or 130
     TENSORM_DATA=... python -m docs.decisions.measure_comparisons sweeps        # processor time of a sweep
     TENSORM_DATA=... python -m docs.decisions.measure_comparisons fits 8 .2     # fits, every 8th patient
     python -m docs.decisions.measure_comparisons planted                        # evidence of planted sets
@@ -32,9 +32,11 @@ from tensorm.selection.occam import log_evidence, prune
 from tensorm.tensors.factors import Factors
 
 
-def read_sample(patients: int = 1000, attributes: int = 200) -> tuple[RelationalTensor, RelationalTensor]:
-    """Return random patients and the miRNAs that vary most; a fifth of the pairs is hidden."""
-    M = datasets.cancer("mirna")
+def read_sample(
+    patients: int = 1000, attributes: int = 200, kind: str = "mirna"
+) -> tuple[RelationalTensor, RelationalTensor]:
+    """Return random patients and the genes that vary most; a fifth of the pairs is hidden."""
+    M = datasets.cancer(kind)
     rows = np.sort(np.random.default_rng(0).permutation(M.shape[0])[:patients])
     columns = np.sort(np.argsort(-M.values.std(axis=0), kind="stable")[:attributes])
     return RelationalTensor(M[rows][:, columns]).hold_out(0.2, 0)
@@ -112,15 +114,17 @@ def measure_sides(n_components: str = "25") -> None:
         )
 
 
-def measure_prior(exponent: str = "130", n_components: str = "25") -> None:
-    """Fit with a small prior probability of each attribute on a side, and look at the sides."""
-    train, test = read_sample()
-    prior: Any = [0.5, 10.0 ** -int(exponent), 10.0 ** -int(exponent)] if int(exponent) else "learned"
-    model = fit(train, "comparisons", int(n_components), factor_prior=prior)
+def measure_prior(
+    name: str = "short", seed: str = "0", kind: str = "mirna", n_components: str = "25"
+) -> None:
+    """Fit with a prior of attributes, "learned", "short" or a power of ten, and look at the sides."""
+    train, test = read_sample(kind=kind)
+    prior: Any = [0.5, 10.0 ** -int(name), 10.0 ** -int(name)] if name.isdigit() else name
+    model = fit(train, "comparisons", int(n_components), factor_prior=prior, random_state=int(seed))
     above, below = ((factor > 0.5).sum(axis=0) for factor in model.factors_[1:])
     used = above * below > 0
     print(
-        f"prior 1e-{exponent}: log-loss {model.scores(test).model.log_loss:.4f}, {used.sum()} components, "
+        f"{kind}, prior {name}: log-loss {model.scores(test).model.log_loss:.4f}, {used.sum()} components, "
         f"median sides {np.median(above[used]):.0f} and {np.median(below[used]):.0f}",
         flush=True,
     )

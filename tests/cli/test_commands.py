@@ -82,6 +82,13 @@ def threads(scheduler: None, workers: int) -> Iterator[distributed.Client]:
             {"n_chains": 2, "init": "data", "noise_update": "sample", "flips": "gibbs"},
         ),
         (["--factor-prior", "0.3", "--effort", 0], {"factor_prior": 0.3, "effort": 0.0}),
+        (
+            [
+                *("--noise", "strengths", "--background", "constant", "--noise-prior", "2,3.5"),
+                *("--strength-prior", "spread=0.01,0.5", "--strength-prior", "typical=2,2"),
+            ],
+            {"noise_prior": (2.0, 3.5), "strength_prior": {"spread": (0.01, 0.5), "typical": (2.0, 2.0)}},
+        ),
     ],
 )
 def test_options_reach_the_estimator(options, changed, folder, tmp_path) -> None:
@@ -427,6 +434,8 @@ def test_select_says_one_number_to_programs(folder, monkeypatch) -> None:
     quiet = run("select", *options, "--quiet")
     assert quiet.stdout.strip() == str(json.loads(run("select", *options, "--json").stdout)["best"]) == "2"
     assert run("select", *options, "--plot", "curve.png").exit_code == 0
+    told = run("select", *options, "--noise", "strengths", "--background", "constant").stdout
+    assert "with two rates of ones instead of strengths" in told
     assert (folder / "curve.png").stat().st_size > 1000
 
 
@@ -474,6 +483,8 @@ def test_datasets_are_listed(monkeypatch) -> None:
         ("fit contacts.csv --modes hour,person,met --components none --out x", "neither auto nor a number"),
         ("fit contacts.csv --undirected --out x", "--undirected needs --pair I,J"),
         ("fit contacts.csv --shared --out x", "--shared needs an undirected pair"),
+        ("fit contacts.csv --noise-prior 1 --out x", "'1' is not two numbers; write 2,5."),
+        ("fit contacts.csv --strength-prior 1,2 --out x", "of the form name=a,b; write spread=0.01,1"),
         ("fit contacts.csv --order hour --out x", "is not of the form mode=labels; write day=Mon,Tue,Wed"),
         ("fit contacts.csv --order hour=09-10 --out x", "--order leaves out '.*', a label of 'hour'"),
         ("fit contacts.csv --indices --out x", "contains '.*' instead of an index"),

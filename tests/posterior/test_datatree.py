@@ -189,6 +189,27 @@ def test_arviz_takes_it(fitted: tuple[TensOrMachine, np.ndarray]) -> None:
     assert elpd.elpd < 0
 
 
+@pytest.mark.filterwarnings("ignore:Estimated shape parameter of Pareto")
+def test_draws_on_a_grid_may_tie() -> None:
+    """What docs/how-to/scanpy-arviz-xarray.md advises where activities make log-likelihoods equal."""
+    import arviz_stats
+
+    X = np.random.default_rng(1).random((9, 8, 7)) < 0.15
+    settings = {"noise": "strengths", "n_chains": 2, "n_draws": 100, "burn_in": 30, "random_state": 0}
+    model = TensOrMachine(1, **settings, progress=False).fit(X)
+    tree = model.to_datatree(X, log_likelihood=True)
+    noise, factors = (getattr(model.posterior_.chains[1], f"{name}_at")(7) for name in ("noise", "factors"))
+    p = noise.predict(factors, np.indices(X.shape).reshape(3, -1))
+    found = tree["log_likelihood/x"][1, 7]
+    np.testing.assert_allclose(found, np.log(np.where(X.ravel(), p, 1 - p)))
+    plain = tree["log_likelihood/x"].copy()
+    spread = np.random.default_rng(0).uniform(-0.01, 0.01, plain.shape)
+    tree["log_likelihood"]["x"] = plain + spread
+    elpd = arviz_stats.loo(tree).elpd
+    whole = -np.log(np.exp(-plain).mean(("chain", "draw"))).sum()  # without smoothed weights
+    assert elpd == pytest.approx(float(whole), abs=1)
+
+
 def test_it_can_be_kept_in_a_file(fitted: tuple[TensOrMachine, np.ndarray], tmp_path: Path) -> None:
     estimator, X = fitted
     tree = to_datatree(estimator.posterior_, estimator.get_params(), DenseTensor(X), True)

@@ -11,8 +11,10 @@ import xarray
 
 from posteriors import HOURS, PEOPLE, ROLES, bits, make_posterior, set_noise, ward_posterior
 from tensorm import DenseTensor, TensOrMachine, datasets
+from tensorm.data.inputs import Names
 from tensorm.posterior.contributions import Contribution, Measured
 from tensorm.posterior.diagnostics import diagnose
+from tensorm.posterior.draws import Posterior
 from tensorm.posterior.modes import list_modes
 from tensorm.report.card import render_card
 from tensorm.report.describe import (
@@ -23,9 +25,10 @@ from tensorm.report.describe import (
     percent,
     share_explained,
 )
-from tensorm.report.export import list_members
+from tensorm.report.export import list_members, list_strengths
 from tensorm.report.naming import plural
 from tensorm.report.page.write import render_report
+from tensorm.sampler.strengths import ActiveStrengths
 
 BY_ROLE = {"person": ROLES, "met": ROLES}
 
@@ -372,6 +375,36 @@ def test_noise_in_words() -> None:
         "Inside the components 100% of the cells are 1, outside <0.1%. The components contain 60% of the "
         "ones and 4.0% of all observed cells."
     )
+
+
+def strong_posterior(strengths, activities):
+    """Two chains of ten draws of two components, the second one empty, with given rows of parameters."""
+    one = [bits(3, [0], []), bits(2, [0], [])]
+    posterior = make_posterior([[one] * 10] * 2)
+    rows = [
+        np.column_stack([np.tile([*strengths, 0.5, 0.3, 0.1, 1, 1], (10, 1)), activity])
+        for activity in activities
+    ]
+    chains = [
+        replace(trace, parameters=ActiveStrengths, noise=noise)
+        for trace, noise in zip(posterior.chains, rows, strict=True)
+    ]
+    return Posterior(tuple(chains), posterior.shape, Names(posterior.modes, posterior.labels))
+
+
+def test_only_components_with_members_are_said_to_make_ones() -> None:
+    posterior = strong_posterior((0.61, 0.9), [np.ones((10, 5))] * 2)
+    assert describe_noise(posterior).startswith("Components make 61% of their cells 1; outside them, ")
+    assert list_strengths(posterior)["empty"].tolist() == [False, True]
+
+
+def test_only_who_is_most_active_in_most_draws_is_named() -> None:
+    """Draws lie on a grid, so that two indices may be equally active."""
+    sure, other = [[1, 3, 1, 2, 1]] * 10, [[1, 2, 1, 1, 2]] * 10
+    told = [describe_noise(strong_posterior((0.6, 0.4), each)) for each in ([sure, other], [sure, sure])]
+    assert " Most active outside the components: 1 (mode 0)." in told[0]
+    assert " Most active outside the components: 1 (mode 0) and 0 (mode 1)." in told[1]
+    assert "Most active" not in describe_noise(strong_posterior((0.6, 0.4), [np.ones((10, 5))] * 2))
 
 
 def test_labels_with_commas_are_quoted() -> None:

@@ -64,10 +64,33 @@ def test_cells_choose() -> None:
     assert reason.startswith(
         "Strengths were chosen: there are too few cells to decide, and strengths cost little"
     )
-    target = make_plan(TensOrMachine(2, **SHORT), DenseTensor(few)).target
-    strong, reason = choose_noise(DenseTensor(few), target, numbers=[2])
-    assert not strong
-    assert reason.startswith("Two rates are enough: strengths predict hidden cells ")
+
+
+def test_few_cells_take_the_mean_of_all_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a short trial of few cells says is mostly chance."""
+    tried: list[int] = []
+    gains = {2: -0.002, 3: 0.003, 4: -0.004, 5: 0.003}
+
+    def pretend(tensor: Tensor, target: Any, *given: Any) -> np.ndarray:
+        tried.append(target.n_components)
+        return np.full(1000, gains[target.n_components])
+
+    monkeypatch.setattr(choosing, "_try_splits", pretend)
+    few, many = DenseTensor(PLAIN[:16]), DenseTensor(PLAIN)  # 4,624 cells and 5,202
+    for tensor, numbers, strong, used in (
+        (few, (3, 4, 5), True, [3, 4, 5]),
+        (few, (3, 4, 2), False, [3, 4, 2]),
+        (few, (), True, [2]),
+        (many, (3, 4, 5), False, [3]),
+    ):
+        tried.clear()
+        choice = choose_noise(tensor, make_plan(TensOrMachine(2, **SHORT), tensor).target, numbers=numbers)
+        assert choice.strong is strong
+        assert tried == used
+        assert ("too few cells to decide" in choice.reason) is (tensor is few)
+    gains[3] = 0.01
+    assert not choose_noise(many, make_plan(TensOrMachine(2, **SHORT), many).target, numbers=(3, 4, 2)).strong
+    assert tried == [3, 3, 2]
 
 
 @pytest.mark.parametrize(

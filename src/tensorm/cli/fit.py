@@ -19,7 +19,7 @@ from tensorm.data.files import ENDINGS, FORMATS
 from tensorm.data.text import ending_of
 from tensorm.estimator.load import load, resume
 from tensorm.estimator.machine import TensOrMachine
-from tensorm.estimator.plan import AUTO, INITS
+from tensorm.estimator.plan import INITS
 from tensorm.estimator.progress import LOG
 from tensorm.posterior.findings import doubt_findings
 from tensorm.posterior.modes import list_modes
@@ -28,7 +28,7 @@ from tensorm.report.metadata import groups_of, share_metadata
 from tensorm.report.naming import plural, quote_label
 from tensorm.report.page.finding import name_sizes
 from tensorm.report.selection import Selection
-from tensorm.sampler.models import BACKGROUNDS, NOISE_UPDATES, describe_choices, list_choices
+from tensorm.sampler.models import NOISE_UPDATES
 from tensorm.sampler.state import FAILED
 from tensorm.storage.run import FIT, RUN, find_file
 from tensorm.tensors import Tensor
@@ -37,7 +37,8 @@ from tensorm.tensors.distributed import connect
 MAX_PREVIEWED = 3  # labels of each mode
 COMMANDLINE = click.core.ParameterSource.COMMANDLINE
 SETTINGS = (
-    "n_chains", "n_draws", "burn_in", "init", "effort", "noise", "background", "noise_update", "factor_prior"
+    "n_chains", "n_draws", "burn_in", "init", "effort", "noise", "background", "noise_update", "factor_prior",
+    "noise_prior", "strength_prior",
 )  # fmt: skip
 
 
@@ -106,20 +107,8 @@ def effort(value: str) -> float:
     default="data",
     help="Where chains start: from components found in the data, random factors, or fair coins.",
 )
-@click.option(
-    "--noise",
-    type=click.Choice([AUTO, *list_choices()]),
-    default=AUTO,
-    help=f"Noise model: {describe_choices()}. auto means comparisons with --relational; otherwise strengths "
-    "if they predict hidden cells clearly better than asymmetric.",
-)
-@click.option(
-    "--background",
-    type=click.Choice(BACKGROUNDS),
-    default="activity",
-    help="With strengths: the rate of ones outside the components depends on the activity of each index, or "
-    "is constant.",
-)
+@options.noise
+@options.background
 @click.option(
     "--noise-update",
     type=click.Choice(NOISE_UPDATES),
@@ -134,6 +123,8 @@ def effort(value: str) -> float:
     help="Probability that an index is in a component: learned for each mode, or one number. Short: sides of "
     "comparisons have few attributes.",
 )
+@options.noise_prior
+@options.strength_prior
 @click.option(
     "--as-published", is_flag=True, help="Use the paper's own algorithm; other options override its settings."
 )
@@ -194,6 +185,7 @@ def _settings(given: dict[str, Any]) -> dict[str, Any]:
     """Return the estimator's settings; in place of the paper's only those given on the command line."""
     source = click.get_current_context().get_parameter_source
     chosen = [name for name in SETTINGS if not given["as_published"] or source(name) is COMMANDLINE]
+    given = given | {"strength_prior": dict(given["strength_prior"]) or None}
     return {name: "auto" if (name, given[name]) == ("burn_in", None) else given[name] for name in chosen}
 
 

@@ -16,8 +16,10 @@ from tensorm.data.checks import short
 from tensorm.data.options import Options
 from tensorm.data.read import read_columns
 from tensorm.errors import InputError
+from tensorm.estimator.plan import AUTO
 from tensorm.posterior.draws import Posterior
 from tensorm.report.metadata import LABEL, check_metadata
+from tensorm.sampler.models import BACKGROUNDS, describe_choices, list_choices
 from tensorm.tensors import Tensor
 from tensorm.tensors.read import read, read_with_metadata
 
@@ -54,6 +56,49 @@ def assigned(form: str, example: str) -> Callable[[str], tuple[str, str]]:
     return read
 
 
+def two_numbers(value: str) -> tuple[float, float]:
+    """Read two numbers with a comma in between."""
+    try:
+        first, second = map(float, value.split(","))
+    except ValueError:
+        raise click.BadParameter(f"{short(value)} is not two numbers; write 2,5.") from None
+    return first, second
+
+
+def one_prior(value: str) -> tuple[str, tuple[float, float]]:
+    """Read the prior of a parameter."""
+    name, numbers = assigned("name=a,b", "spread=0.01,1")(value)
+    return name, two_numbers(numbers)
+
+
+noise = click.option(
+    "--noise",
+    type=click.Choice([AUTO, *list_choices()]),
+    default=AUTO,
+    help=f"Noise model: {describe_choices()}. auto means comparisons with --relational; otherwise strengths "
+    "if they predict hidden cells clearly better than asymmetric.",
+)
+background = click.option(
+    "--background",
+    type=click.Choice(BACKGROUNDS),
+    default="activity",
+    help="With strengths: the rate of ones outside the components depends on the activity of each index, or "
+    "is constant.",
+)
+noise_prior = click.option(
+    "--noise-prior",
+    type=two_numbers,
+    default="1,1",
+    metavar="A,B",
+    help="Beta prior of each rate; with strengths, of a constant background.",
+)
+strength_prior = click.option(
+    "--strength-prior",
+    type=one_prior,
+    metavar="NAME=A,B",
+    multiple=True,
+    help="With strengths: another prior for typical, spread, rate or evenness, such as spread=0.01,1.",
+)
 seed = click.option("--seed", "random_state", type=click.IntRange(min=0), default=0, help="Random seed.")
 jobs = click.option(
     "--jobs", "n_jobs", type=COUNT, help="Number of threads; one per processor core by default."

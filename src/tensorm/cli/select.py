@@ -46,6 +46,8 @@ def candidates(value: str) -> list[int]:
     help="Numbers to choose from; by default the search sets its own range.",
 )
 @options.about_cells
+@options.noise
+@options.background
 @click.option(
     "--run-dir", type=options.FOLDER_PATH, help="Folder for finished trials; repeat the command to resume."
 )
@@ -70,7 +72,7 @@ def select_command(file: Path, as_json: bool, quiet: bool, **given: Any) -> None
         options.read_named(file, given)[0],
         given["method"],
         given["candidates"],
-        estimator=TensOrMachine(symmetric=symmetric),
+        estimator=TensOrMachine(symmetric=symmetric, noise=given["noise"], background=given["background"]),
         symmetric=symmetric,
         run_dir=given["run_dir"],
         n_jobs=given["n_jobs"],

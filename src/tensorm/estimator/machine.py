@@ -65,9 +65,9 @@ class TensOrMachine(FittedModel):
         Draws kept from each chain.
     burn_in : "auto" or int, default "auto"
         Sweeps before the first draw. "auto" continues until the log-likelihood stops rising (the mean of the
-        last 25 sweeps exceeds that of the 25 before by at most half their standard deviation) and chains that
-        start from the data are no longer repaired or heated, for at most 2,000 sweeps, not counting those
-        of heating.
+        last 25 sweeps, 100 with strengths, exceeds that of as many before by at most half their standard
+        deviation) and chains that start from the data are no longer repaired or heated, for at most 2,000
+        sweeps, not counting those of heating.
     init : "data", "random", "coins" or list of arrays (N_k, L), default "data"
         Where chains start: from components found in the data, from random factors, or from given factors.
         For "coins", entries are 1 with probability one half; so they are for "random", unless fewer than 1%
@@ -88,9 +88,10 @@ class TensOrMachine(FittedModel):
         and are heated with strengths. "comparisons" is for a ``RelationalTensor``: each pair of attributes
         counts once, and has probability one half where no component says which one is higher, or components
         contradict each other. "auto" means "comparisons" for a ``RelationalTensor``; otherwise it chooses
-        strengths if they predict hidden cells clearly better than two rates (with fewer than 5,000 cells and
-        a given number of components: unless clearly worse), and ``noise_choice_`` says why. It means
-        "asymmetric" with ``noise_update="map"`` or ``lambda_start``, which do not work with strengths.
+        strengths if they predict hidden cells clearly better than two rates (with fewer than 5,000 cells:
+        unless clearly worse or, with an open number of components, if better at all), and ``noise_choice_``
+        says why. It means "asymmetric" with ``noise_update="map"`` or ``lambda_start``, which do not work
+        with strengths.
     background : "activity" or "constant", default "activity"
         For ``noise="strengths"``: the rate of ones outside the components is a product of activities, one for
         each index (such as how many contacts a person has overall), or one constant probability.
@@ -144,8 +145,8 @@ class TensOrMachine(FittedModel):
         comparisons that are correct, and "explained", the share of all that are; comparisons without a
         prediction count half.
     strengths_, activity_ : pandas.DataFrame
-        With ``noise="strengths"``: posterior means and 90% intervals of the strength of each component, and
-        of the activity of each index.
+        With ``noise="strengths"``: posterior means and 90% intervals of the strength of each component, with
+        a mark for empty ones, and of the activity of each index.
     posterior_ : Posterior
         The draws, with means and predictions derived from them.
     contributions_ : tuple of Contribution

@@ -135,7 +135,7 @@ class Diagnostics(NamedTuple):
         if row.rhat is None or row.ess is None:
             return IN_WORDS.get(row.state, "")
         if not row.judged:
-            return "not judged: predictions hardly depend on it"
+            return "not judged: at most the cells of one index depend on it"
         told = ["large R-hat"] * (row.rhat > largest_rhat(self.length))
         return ", ".join(told + ["small ESS"] * (row.ess < MIN_ESS))
 

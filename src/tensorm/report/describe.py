@@ -24,6 +24,8 @@ from tensorm.posterior.findings import compare_explanations, doubt_findings
 from tensorm.posterior.modes import FittedMode, GroupsByMode, list_modes, of_posterior, rank_members
 from tensorm.report.export import INTERVAL_QUANTILES
 from tensorm.report.naming import name_members, plural, quote_label, tell_groups
+from tensorm.sampler.noise_model import ACTIVITY, COMPONENT
+from tensorm.tensors.ranked import by_mode
 
 MAX_DOUBTFUL = 4  # names in doubt before their list is cut short
 DISPENSABLE = "The data are about as probable without it."
@@ -238,8 +240,10 @@ def describe_noise(
             f"Counting the remaining comparisons as half correct, {explained} of all comparisons are "
             "predicted correctly."
         )
-    told = posterior.parameters.describe(noise, percent, partial(_interval, posterior))
-    return f"{told} {right}{_name_busiest(posterior)}{why}"
+    full, axes = active(posterior.factors, threshold), posterior.parameters.AXES
+    told = {name: np.array(x)[full] if axes.get(name) == COMPONENT else x for name, x in noise.items()}
+    rates = posterior.parameters.describe(told, percent, partial(_interval, posterior))
+    return f"{rates} {right}{_name_busiest(posterior)}{why}"
 
 
 def share_explained(posterior: Posterior, counted: Sequence[Contribution] = ()) -> tuple[float, float]:
@@ -268,14 +272,18 @@ def _interval(posterior: Posterior, name: str) -> str:
 
 
 def _name_busiest(posterior: Posterior) -> str:
-    """Return a sentence on the most active index of each mode, if indices have activities."""
+    """Return a sentence on the most active index of each mode, of those where most draws agree on one."""
     if posterior.activities is None:
         return ""
     found: dict[str, list[str]] = {}
-    for mode, activity in zip(list_modes(posterior), posterior.activities, strict=True):
-        found.setdefault(quote_label(mode.label(int(activity.argmax()))), []).append(mode.name)
+    draws = np.concatenate([trace.noise_fields[ACTIVITY] for trace in posterior.traces])
+    for mode, activity in zip(list_modes(posterior), by_mode(draws.T, posterior.shape), strict=True):
+        first = activity == activity.max(axis=0)
+        times = (first & (first.sum(axis=0) == 1)).sum(axis=1)
+        if 2 * times.max() > len(draws):
+            found.setdefault(quote_label(mode.label(int(times.argmax()))), []).append(mode.name)
     names = [f"{label} ({listed(modes)})" for label, modes in found.items()]
-    return f" Most active outside the components: {listed(names)}."
+    return f" Most active outside the components: {listed(names)}." if names else ""
 
 
 def _members(modes: Sequence[FittedMode], l: int) -> Iterator[ModeMembers]:

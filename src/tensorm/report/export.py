@@ -40,8 +40,9 @@ def list_members(posterior: Posterior, threshold: float = MEMBER) -> pd.DataFram
 
 
 def list_strengths(posterior: Posterior) -> pd.DataFrame:
-    """Return the strength of each component as a table."""
-    return _tabulate(posterior, STRENGTH).rename_axis("component")
+    """Return the strength of each component as a table; nothing but the prior says that of an empty one."""
+    table = _tabulate(posterior, STRENGTH).rename_axis("component")
+    return table.assign(empty=~active(posterior.factors))
 
 
 def list_activities(posterior: Posterior) -> pd.DataFrame:

@@ -4,9 +4,10 @@ A fifth of the cells is hidden, of a large tensor those of a part. One chain sea
 with two rates, without heating. If ones are then spread evenly, as two rates say, these are chosen, unless
 cells are too few to tell. Otherwise the chain is sampled on with either model, so that only the noise
 differs. Strengths are chosen if they make the hidden cells at least 1,000 times as probable, and the gain is
-worth having or certain; where cells are few and the number of components is given, unless they make them that
-much less probable. Where the noise is that of two rates they hardly ever do; with real data they nearly
-always do (docs/decisions/0021-noise-by-hidden-cells.md). How to add a noise model: sampler/noise_model.py.
+worth having or certain. Where the noise is that of two rates they hardly ever do; with real data they nearly
+always do (docs/decisions/0021-noise-by-hidden-cells.md). Few cells cannot tell: strengths are then chosen
+unless they make them that much less probable, or, where the number of components is open, if they make them
+more probable at all. How to add a noise model: sampler/noise_model.py.
 """
 
 from __future__ import annotations
@@ -47,8 +48,9 @@ MOST_ONES = 2**22  # beyond, strengths would take long: their time goes with the
 WORTH_HAVING, CERTAIN_Z = 0.002, 2.0  # gain per cell, and in standard errors where it is less
 EVEN_Z = 3.0  # below, what two rates leave unexplained may be chance
 # Where the number of components is yet to be chosen. With too few, strengths make up for those that are
-# missing, so that they have to be ahead with many as well.
-TRIAL_NUMBERS = 10, 40
+# missing, so that they have to be ahead with many as well. With few cells the gain from each number is mostly
+# chance, and the mean from all of them decides.
+TRIAL_NUMBERS = 10, 20, 40
 NOT_TRIED = "Two rates were used because {}."
 TRYING = "noise"
 ALONE = ChainPool(1, 1)
@@ -97,7 +99,8 @@ def choose_noise(
     target : Target
     pool : ChainPool, optional
     numbers : sequence of int, optional
-        Numbers of components with which strengths have to be ahead; by default that of the target.
+        Numbers of components with the first and last of which strengths have to be ahead, or, where cells are
+        few, on average; by default that of the target.
 
     Raises
     ------
@@ -107,11 +110,16 @@ def choose_noise(
 
     def work(_: int, stop: Stop) -> NoiseChoice | None:
         def make(_: Bookmark) -> NoiseChoice | None:
-            choice = None
-            for number in numbers or [target.n_components]:
+            choice, gains, few = None, np.zeros(0), _count_splits(tensor) > 1
+            tries = numbers or [target.n_components]
+            for number in tries if few else dict.fromkeys([tries[0], tries[-1]]):
                 tried = replace(target, n_components=number)
-                choice = _try_splits(pool.share(tensor), tried, pool, stop, lenient=not numbers)
-                if choice is None or not choice.strong:
+                found = _try_splits(pool.share(tensor), tried, pool, stop)
+                if found is None or isinstance(found, NoiseChoice):
+                    return found
+                gains = np.append(gains, found) if few else found
+                choice = _judge(gains, few, bool(numbers))
+                if not (choice.strong or few):
                     break
             return choice
 
@@ -123,25 +131,23 @@ def choose_noise(
     return choices[0]
 
 
-def _try_splits(
-    tensor: Tensor, target: Target, pool: ChainPool, stop: Stop, lenient: bool
-) -> NoiseChoice | None:
-    """Try both models on one split after the other, and choose; None if stopped."""
+def _try_splits(tensor: Tensor, target: Target, pool: ChainPool, stop: Stop) -> Floats | NoiseChoice | None:
+    """Try both models on one split after the other; None if stopped.
+
+    Return by how much strengths raise the log probability of each hidden cell, or a choice that needs none.
+    """
     rng, gains = np.random.default_rng([int(target.seed), 4]), np.zeros(0)
     part = choose_part(tensor, tensor.pair, rng, TRIAL_SIZE)
     if part is not None:
         tensor = tensor.take(part).tied(tensor.pair)
         target = replace(target, prior=target.prior.at(part))
-    n_splits = min(-(-ENOUGH_HIDDEN // max(round(SHARE_TO_HIDE * tensor.n_observed), 1)), MOST_SPLITS)
-    lengths = [N_SWEEPS // n_splits] * n_splits + [N_SWEEPS] * n_splits * (n_splits > 1)
-    for number, n_sweeps in enumerate(lengths):
-        if number >= n_splits and (lenient or not 0 < gains.sum() <= NEGLIGIBLE_LOG_ODDS):
-            break
+    n_splits = _count_splits(tensor)
+    for number in range(n_splits):
         try:
             split = split_cells(tensor, SHARE_TO_HIDE, None, rng)
         except InputError:
             return NoiseChoice(False, NOT_TRIED.format("there are too few cells to hide any"))
-        trial = NoiseTrial(f"noise-{target.n_components}-{number}", n_sweeps, pool, stop)
+        trial = NoiseTrial(f"noise-{target.n_components}-{number}", N_SWEEPS // n_splits, pool, stop)
         found = trial.search(split, two_rates(target))
         if found is None:
             return None
@@ -154,21 +160,35 @@ def _try_splits(
         if strong is None or plain is None:
             return None
         gains = np.append(gains, strong - plain)
-    return _judge(gains, lenient and n_splits > 1)
+    return gains
 
 
-def _judge(gains: Floats, lenient: bool) -> NoiseChoice:
+def _count_splits(tensor: Tensor) -> int:
+    """Return how often a tensor is split; where once is not enough, its cells are few."""
+    return min(-(-ENOUGH_HIDDEN // max(round(SHARE_TO_HIDE * tensor.n_observed), 1)), MOST_SPLITS)
+
+
+def _judge(gains: Floats, few: bool, unknown: bool = False) -> NoiseChoice:
     """Choose by how much strengths raise the log probability of each hidden cell.
 
-    Unless lenient, they have to be clearly ahead; if so, not clearly behind.
+    They have to be clearly ahead. Few cells cannot tell: there they must not be clearly behind, or, if the
+    number of components is unknown, be ahead.
     """
     gain, error = float(gains.mean()), float(gains.std() / np.sqrt(len(gains)))
     change = f"change in mean log probability: {gain:+.4f} ± {error:.4f}"
     if gains.sum() > NEGLIGIBLE_LOG_ODDS and (gain > WORTH_HAVING or gain > CERTAIN_Z * error):
         return NoiseChoice(True, f"Strengths were chosen: they predict hidden cells better ({change}).")
-    if lenient and (gains.sum() > -NEGLIGIBLE_LOG_ODDS or gain > -CERTAIN_Z * error):
-        told = "there are too few cells to decide, and strengths cost little even where two rates suffice"
-        return NoiseChoice(True, f"Strengths were chosen: {told} ({change}).")
+    behind, told = (
+        gains.sum() <= -NEGLIGIBLE_LOG_ODDS and gain <= -CERTAIN_Z * error,
+        "too few cells to decide",
+    )
+    if few and not behind and (gain > 0 or not unknown):
+        cost = "strengths cost little even where two rates suffice"
+        why = "they seem to predict hidden cells better" if unknown else cost
+        return NoiseChoice(True, f"Strengths were chosen: there are {told}, and {why} ({change}).")
+    if few and not behind:
+        why = "strengths do not seem to predict hidden cells better"
+        return NoiseChoice(False, f"Two rates were chosen: there are {told}, and {why} ({change}).")
     told = f"strengths predict hidden cells {'hardly any' if gain > 0 else 'no'} better"
     return NoiseChoice(False, f"Two rates are enough: {told} ({change}).")
 
