@@ -67,11 +67,12 @@ def _holds(table: object, truth: np.ndarray) -> np.ndarray:
 
 
 @click.command()
+@click.option("--first", default=0, help="Number of the first tensor.")
 @click.option("--tensors", default=60)
 @click.option("--jobs", default=2)
-def main(tensors: int, jobs: int) -> None:
+def main(first: int, tensors: int, jobs: int) -> None:
     """Measure how often intervals hold the truth."""
-    rows = Parallel(n_jobs=jobs)(delayed(measure)(number) for number in range(tensors))
+    rows = Parallel(n_jobs=jobs)(delayed(measure)(number) for number in range(first, first + tensors))
     for name in rows[0]:
         means = np.array([row[name].mean() for row in rows])
         print(f"{name}: {means.mean():.3f} ± {means.std() / np.sqrt(tensors):.3f}")

@@ -604,6 +604,24 @@ MUTANTS = [
         "report/page/test_browser.py -k members_first",
     ),
     Mutant(
+        "report/describe.py",
+        "if 2 * times.max() > len(draws):",
+        "if True:",
+        "report/test_describe.py -k active",
+    ),
+    Mutant(
+        "report/describe.py",
+        "np.array(x)[full] if axes.get(name) == COMPONENT else x",
+        "x",
+        "report/test_describe.py -k members",
+    ),
+    Mutant(
+        "selection/noise.py",
+        "gains = np.append(gains, found) if few else found",
+        "gains = found",
+        "selection/test_noise.py -k few",
+    ),
+    Mutant(
         "posterior/diagnostics.py",
         'return " ".join(added) if noise else self.conclusion',
         'return "" if noise else self.conclusion',

@@ -78,7 +78,7 @@ def test_few_cells_take_the_mean_of_all_numbers(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(choosing, "_try_splits", pretend)
     few, many = DenseTensor(PLAIN[:16]), DenseTensor(PLAIN)  # 4,624 cells and 5,202
     for tensor, numbers, strong, used in (
-        (few, (3, 4, 5), True, [3, 4, 5]),
+        (few, (3, 5, 4), True, [3, 5, 4]),
         (few, (3, 4, 2), False, [3, 4, 2]),
         (few, (), True, [2]),
         (many, (3, 4, 5), False, [3]),
@@ -114,6 +114,9 @@ def test_few_cells_that_are_not_sure_keep_strengths() -> None:
     assert choosing._judge(-0.015 + spread, True).strong
     assert not choosing._judge(-0.03 + spread, True).strong
     assert not choosing._judge(-0.015 + spread, False).strong
+    assert "too few cells to decide" in choosing._judge(0.015 + spread, True, True).reason
+    assert "too few cells to decide" in choosing._judge(-0.015 + spread, True, True).reason
+    assert "predict hidden cells better" in choosing._judge(0.03 + spread, True, True).reason
 
 
 def test_a_small_gain_has_to_be_certain() -> None:

@@ -38,7 +38,8 @@ class Mixing(NamedTuple):
         None unless moving.
     judged : bool
         Whether the conclusion depends on it. Parameters of priors are not judged: no prediction depends on
-        them. Nor are the activities of single indices, of which there may be thousands.
+        them. Nor are the activities of single indices, of which there may be thousands: only cells of its
+        index depend on each.
     """
 
     name: str

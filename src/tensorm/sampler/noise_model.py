@@ -52,7 +52,8 @@ class Parameters(ABC):
     TITLES : mapping
         For each field its name in sentences and tables.
     UNJUDGED : set of str
-        Fields that say nothing about whether a fit can be trusted, such as parameters of priors.
+        Fields that the conclusion about a fit does not depend on: parameters of priors, and those of single
+        indices, on which only the predictions of these depend.
     pair : (int, int) or None
         Two modes that can be exchanged: what is said of a cell depends on its mirror image, too.
     """

@@ -176,7 +176,8 @@ def _judge(gains: Floats, few: bool, unknown: bool = False) -> NoiseChoice:
     """
     gain, error = float(gains.mean()), float(gains.std() / np.sqrt(len(gains)))
     change = f"change in mean log probability: {gain:+.4f} ± {error:.4f}"
-    if gains.sum() > NEGLIGIBLE_LOG_ODDS and (gain > WORTH_HAVING or gain > CERTAIN_Z * error):
+    worth = gain > WORTH_HAVING and not (few and unknown)
+    if gains.sum() > NEGLIGIBLE_LOG_ODDS and (worth or gain > CERTAIN_Z * error):
         return NoiseChoice(True, f"Strengths were chosen: they predict hidden cells better ({change}).")
     behind, told = (
         gains.sum() <= -NEGLIGIBLE_LOG_ODDS and gain <= -CERTAIN_Z * error,
