@@ -330,7 +330,7 @@ def test_what_a_run_takes_is_foretold(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_burn_in_that_does_not_end_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tensorm.sampler.sample.LONGEST_BURN_IN", 20)
+    monkeypatch.setattr("tensorm.sampler.burnin.LONGEST_BURN_IN", 20)
     message = r"^The log-likelihood of 2 of 2 chains was still rising after 20 sweeps of burn-in; "
     with pytest.warns(ConvergenceWarning, match=message) as caught:
         found = fit(burn_in="auto", effort=0)

@@ -13,6 +13,7 @@ from posteriors import make_trace
 from tensorm.posterior import convergence
 from tensorm.posterior.convergence import (
     Mixing,
+    _measure_worst,
     assess,
     assess_entries,
     entry_draws,
@@ -182,3 +183,23 @@ def test_arviz_itself_is_never_imported() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     assert done.stdout.split() == ["False", "True", "False"]
+
+
+def test_the_worst_of_many_quantities_is_that_of_a_loop() -> None:
+    """Some constant, some stuck, some that take few values, chains of any number and length."""
+    rng, states = np.random.default_rng(0), set()
+    for turn in range(40):
+        c, s, n = (int(rng.integers(low, high)) for low, high in ((1, 5), (2, 60), (1, 20)))
+        draws = rng.normal(size=(c, s, n)) + rng.normal(size=(c, 1, n)) * rng.random()
+        for i, kind in enumerate(rng.integers(5, size=n)):
+            if kind == 0:
+                draws[:, :, i] = 1.0
+            elif kind == 1 and turn % 3 == 0:
+                draws[:, :, i] = np.arange(c)[:, None]
+            elif kind == 2:
+                draws[:, :, i] = np.round(draws[:, :, i])
+        each = [measure("", draws[:, :, i]) for i in range(n)]
+        worst = max(range(n), key=lambda i: (each[i].state == "stuck", each[i].rhat or 0.0))
+        assert repr(_measure_worst(draws)) == repr((worst, each[worst]))
+        states.add(each[worst].state)
+    assert states == {"moving", "stuck", "constant", "unknown"}

@@ -126,9 +126,24 @@ def assess(
 def _measure_worst(draws: Floats) -> tuple[int, Mixing]:
     """Return which of some quantities (chains, draws, n) mixes worst, and how well."""
     n = draws.shape[2]
-    spread = np.linspace(0, n - 1, min(n, MAX_ENTRIES)).astype(np.intp).tolist()
-    each = [(i, measure("", draws[:, :, i])) for i in spread]
-    return max(each, key=lambda one: (one[1].state == "stuck", one[1].rhat or 0.0))
+    spread = np.linspace(0, n - 1, min(n, MAX_ENTRIES)).astype(np.intp)
+    worst = int(spread[_find_worst(draws[:, :, spread])]) if _enough(draws) else 0
+    return worst, measure("", draws[:, :, worst])
+
+
+def _find_worst(draws: Floats) -> int:
+    """Return the first quantity that is stuck, or else the one with the largest R-hat."""
+    halves = halve(draws)
+    moves = (halves != halves[:, :1]).any(axis=(0, 1))
+    stuck = (halves != halves[0, 0]).any(axis=(0, 1)) & ~moves
+    if stuck.any():
+        return int(stuck.argmax())
+    rhat = np.zeros(draws.shape[2])
+    if moves.any():
+        with np.errstate(invalid="ignore", divide="ignore"):  # folded values may all be the same
+            found = _arviz().rhat(_two(draws[:, :, moves]), chain_axis=0, draw_axis=1)
+        rhat[moves] = np.minimum(np.nan_to_num(found), MAX_RHAT)
+    return int(rhat.argmax())
 
 
 def measure(name: str, draws: Floats) -> Mixing:
