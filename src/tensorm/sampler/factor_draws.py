@@ -16,6 +16,7 @@ from tensorm.data.arrays import Array, Bits, Bytes, Floats, Indices, Words
 from tensorm.tensors.bits import words_for
 
 SUMMED_AT_ONCE = 2**22  # bytes of entries that are unpacked together
+NO_ROWS = np.empty(0, np.intp)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,7 +142,7 @@ class FactorRecorder:
         self._n_components = n_components
         self._first: Bytes | None = None
         self._last: Words | None = None
-        self._changes: list[tuple[Indices, Bytes]] = []  # of each draw: rows not as before, and what they are
+        self._changes: list[tuple[Indices, Bytes | None]] = []  # of each draw: rows not as before it, and how
         if draws is None:
             return
         self._first, self._last = draws.first, draws.masks_at(-1, n_components)
@@ -154,10 +155,11 @@ class FactorRecorder:
 
     def record(self, masks: Words) -> None:
         """Keep a draw that nobody will change."""
-        if self._first is None:
+        if self._last is None:
             self._first, self._last = self._pack(masks), masks
-        changed = np.flatnonzero((masks != self._last).any(axis=1))
-        self._changes.append((changed, self._pack(masks[changed])))
+        differs = masks != self._last
+        changed = np.flatnonzero(differs.any(axis=1)) if differs.any() else NO_ROWS
+        self._changes.append((changed, self._pack(masks[changed]) if changed.size else None))
         self._last = masks
 
     def draws(self) -> FactorDraws:
@@ -170,7 +172,8 @@ class FactorRecorder:
         now = self._first[moving]
         moves = np.empty((len(self._changes), *now.shape), np.uint8)
         for draw, (rows, packed) in zip(moves, self._changes, strict=True):
-            now[place[rows]] = packed
+            if packed is not None:
+                now[place[rows]] = packed
             draw[...] = now
         return FactorDraws(self._first, moving, moves)
 
