@@ -107,7 +107,8 @@ class Stages:
     @property
     def memory(self) -> Memory:
         """What burn-in remembers, with states of all indices."""
-        return map_heated(self._stage.burn_in.memory, self._widen)
+        memory = self._stage.burn_in.memory
+        return memory if self.is_whole else map_heated(memory, self._widen)
 
     @property
     def is_whole(self) -> bool:
@@ -121,6 +122,8 @@ class Stages:
 
     def _widen(self, state: State) -> State:
         """Return a state of the indices whose turn it is with the others in no component."""
+        if self.is_whole:
+            return state
         return self._stage.spread(state, Factors.empty(self._shape, state.factors.n_components))
 
     @property
