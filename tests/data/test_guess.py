@@ -247,3 +247,20 @@ def test_numbers_that_may_mean_missing_are_pointed_out(tmp_path, kind) -> None:
     with pytest.raises(InputError, match=r"2 bad rows: .* set missing=\['9'\] if that means missing"):
         tensorm.read(source, wide=True)
     assert tensorm.read(source, wide=True, missing=["9"]).n_observed == 118
+
+
+def test_naming_the_times_alone_does_not_hide_free_text() -> None:
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame(
+        {
+            "when": pd.date_range("2024-01-01", periods=200, freq="7h").strftime("%Y-%m-%d %H:%M"),
+            "member": rng.choice(["ann", "bob", "eve"], 200),
+            "tool": rng.choice(["saw", "drill"], 200),
+            "remark": [f"Returned late, because of reason number {n} of many" for n in range(200)],
+        }
+    )
+    with pytest.raises(
+        InputError, match=r"'remark' .*; name the modes, as in .*time='when', modes=\['member', "
+    ):
+        tensorm.read(table, time="when", bins="1d")
+    assert tensorm.read(table.drop(columns="remark"), time="when", bins="1d").shape[1:] == (3, 2)

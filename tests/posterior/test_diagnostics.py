@@ -255,9 +255,9 @@ NO_COMPONENT = "no component was found by all chains; trust predictions more tha
 
 def found_by(*others: tuple[tuple[int, ...], tuple[int, ...]], used: tuple[int, ...] = (0, 1, 2, 3)) -> str:
     """What is told of explanations that found some components of the first one, and some others."""
-    first = FoundBy((0,), 0.4, used, (), (), 0.0)
+    first = FoundBy((0,), 0.4, used, (), (), (), 0.0)
     rest = [
-        FoundBy((n,), 0.2, found, tuple(sorted({*used} - {*found})), extra, 0.0)
+        FoundBy((n,), 0.2, found, tuple(sorted({*used} - {*found})), extra, (), 0.0)
         for n, (found, extra) in enumerate(others, 1)
     ]
     return _tell_shared(Findings([first, *rest]))
@@ -428,7 +428,7 @@ def test_the_table_says_what_is_too_small_and_what_does_not_count() -> None:
     ]
     assert all(found.note(row) in str(found) for row in rows)
     poor = found._replace(entries=EntryMixing(22, 12, 0, 10, 1.01, 0, 10.0))
-    assert poor.about_entries().endswith("ESS 10 (of one entry, which is not judged).")
+    assert poor.about_entries().endswith("ESS 10 (of a single entry).")
 
 
 def test_beside_noise_only_what_it_does_not_say_is_told() -> None:

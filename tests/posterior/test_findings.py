@@ -73,6 +73,28 @@ def test_numbers_of_chains_add_up(first: Blocks, second: Blocks) -> None:
     assert ("all chains found the same" in told.conclusion) == (findings.same and not findings.nothing)
 
 
+def test_a_component_that_one_has_halfway_makes_no_difference_from_either_side() -> None:
+    """Two chains with 49 and 51 of 100 draws for a component do not differ on it, whichever is first."""
+    chains = [[factors([A, B])] * n + [factors([A, NOTHING])] * (100 - n) for n in (49, 51)]
+    posterior = dataclasses.replace(make_posterior(chains), explanations=(0, 1))
+    for one in (posterior, posterior.put_first(1)):
+        assert compare_explanations(one).same
+        assert diagnose(one).differences[0].endswith("found the same components with other members.")
+    assert [row.active for row in diagnose(posterior).chains] == [1, 2]
+
+
+def test_an_empty_explanation_shares_no_component() -> None:
+    half = [[factors([A, B])] * 9 + [factors([NOTHING, NOTHING])] * 11, [factors([A, B])] * 20]
+    posterior = dataclasses.replace(make_posterior(half), explanations=(0, 1))
+    assert doubt_findings(posterior) == "no two chains found the same component"
+
+
+def test_of_noise_no_component_is_said_to_be_trusted() -> None:
+    told = diagnose(fit_of([A, B], [B, C]))
+    assert told.conclusion.endswith("; trust that one.")
+    assert told.beside("no membership has p > 0.9").endswith(" was found by all chains.")
+
+
 def test_chains_that_found_others_besides_are_not_said_to_have_found_the_same() -> None:
     told = diagnose(fit_of([A, NOTHING], [A, B], chains=(3, 1)))
     assert told.conclusion.endswith(

@@ -21,7 +21,7 @@ from tensorm.estimator.load import load, resume
 from tensorm.estimator.machine import TensOrMachine
 from tensorm.estimator.plan import INITS
 from tensorm.estimator.progress import LOG
-from tensorm.posterior.findings import doubt_findings
+from tensorm.posterior.findings import compare_explanations, doubt_findings
 from tensorm.posterior.modes import list_modes
 from tensorm.report.describe import MAX_DESCRIBED
 from tensorm.report.metadata import groups_of, share_metadata
@@ -266,7 +266,8 @@ def _tell(model: TensOrMachine, fit: Path, as_json: bool, quiet: bool) -> None:
         click.echo(json.dumps(_to_lists(model, selection), indent=1))
     if as_json or quiet:
         return
-    found = f"{model.n_components_} component{'s' if model.n_components_ != 1 else ''}"
+    used = len(posterior._recall(compare_explanations).used)
+    found = f"{used} component{'s' * (used != 1)}"
     say(f"{name_sizes(list_modes(posterior))}: {found} from {posterior.n_draws:,} draws.")
     if selection is not None:
         say(selection.reason)

@@ -46,23 +46,23 @@ def find_cell_columns(table: Table, options: Options) -> list[str] | None:
     return cells[::-1]
 
 
-def check_guess(table: Table) -> None:
-    """Raise if it is not plain that each column of a table is a mode."""
-    columns = [table.column(name, exact=False) for name in table.names]
+def check_guess(table: Table, time: str | None = None) -> None:
+    """Raise if it is not plain that each column of a table is a mode; `time` names one that is."""
+    columns = [table.column(name, exact=False) for name in table.names if name != time]
     _check_answers(table, columns)
     doubts = {column.name: why for column in columns if (why := _doubt(column)) is not None}
-    good = [name for name in table.names if name and name not in doubts]
-    times = [name for name, why in doubts.items() if why in (STAMPED, DATED)]
+    good = [column.name for column in columns if column.name and column.name not in doubts]
+    times = [name for name, why in doubts.items() if why in (STAMPED, DATED)] if time is None else [time]
     counts = [name for name, why in doubts.items() if why == COUNTED]
     if doubts and len(good) + len(times[:1]) > 1 and not all(map(is_number, columns)):
         told = ", ".join(f"{name!r} {why}" for name, why in list(doubts.items())[:MAX_GUESSED])
-        time = f"time={times[0]!r}, " if times else ""
-        time += "bins='month', " * (times != [] and doubts[times[0]] == DATED)
+        known = f"time={times[0]!r}, " if times else ""
+        known += "bins='month', " * (times != [] and doubts.get(times[0]) == DATED)
         modes = ", ".join(map(repr, good[:MAX_GUESSED]))
         value = f", value={counts[0]!r}, threshold=1" if counts else ""
         raise InputError(
             f"{table.title} has columns that are probably no modes: {told}; name the modes, as in "
-            f"tensorm.read(X, {time}modes=[{modes}]{value})."
+            f"tensorm.read(X, {known}modes=[{modes}]{value})."
         )
     odd = next((column.name for column in columns if _has_fractions(column)), None)
     if len(table.names) > MAX_GUESSED or odd is not None:

@@ -118,6 +118,11 @@ class Options(NamedTuple):
             getattr(self, name) for name in ("value", "time", "pair", "order", "wide", "indices")
         )
 
+    @property
+    def names_time_only(self) -> bool:
+        """Whether they say of columns only which one has times."""
+        return self.time is not None and self.modes is None and not (self.value or self.pair or self.indices)
+
     def pick(self, title: str, names: Sequence[str]) -> list[str] | None:
         """Return those names that ``columns`` asks for, in which * stands for anything; None for all."""
         if self.columns is None:

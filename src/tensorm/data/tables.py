@@ -46,6 +46,8 @@ def read_table(table: Table, options: Options) -> Contents:
                 options.refuse(table.title, "a table of cells", "unlisted")
                 return read_wide(table, options, names)
             check_guess(table)
+        elif options.names_time_only and options.time in table.names:
+            check_guess(table, options.time)
         return Contents(_read_long(table, options))
     except BadRowsError as error:
         if not options.skip_bad_rows:

@@ -6,6 +6,7 @@ docs/diagnostics.md explains each sentence.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain
@@ -31,6 +32,7 @@ MOST_DRAWS = 10  # times as many as there are; where more are needed, more hardl
 FAIR_RHAT = 1.2  # below which other quantities do not cast doubt on memberships that have mixed
 MAX_OTHERS = 3  # explanations that get a sentence, besides the one with most weight
 NOTHING_FOUND = "No pattern was found beyond a constant rate of ones."
+TRUST = re.compile(r"; trust (those|that one)\.$")  # which is not said of noise
 IN_WORDS = {
     "constant": "the same in all draws",
     "stuck": "constant within chains, different between them",
@@ -100,7 +102,7 @@ class Diagnostics(NamedTuple):
 
     def beside(self, noise: object) -> str:
         """Return the conclusion, or what it adds to the sentence that the data look like noise."""
-        added = [problem for problem in self.problems if problem != NOTHING_FOUND]
+        added = [TRUST.sub(".", problem) for problem in self.problems if problem != NOTHING_FOUND]
         return " ".join(added) if noise else self.conclusion
 
     def to_dataframe(self) -> pd.DataFrame:
@@ -166,7 +168,7 @@ class Diagnostics(NamedTuple):
             text += f"; for{which} the other {moving:,}, the largest R-hat is {_rhat(rhat)} "
             text += f"and the smallest ESS {ess:.0f}"
             if ess is not None and ess < MIN_ESS:
-                text += " (of one entry, which is not judged)"
+                text += " (of a single entry)"
         return text + "."
 
 
@@ -261,8 +263,8 @@ def tell_differences(findings: Findings) -> Iterator[str]:
         if finding.lacking:
             told = f"did not find {number_components(finding.lacking)}"
             told += f" but found {extra} other{s}" if extra else ""
-        elif not findings.used:
-            told = f"found {extra or 'no'} component{s}"
+        elif not findings.used and extra:
+            told = f"found {extra} component{s}"
         else:
             told = f"found the same components {f'and {extra} other{s}' if extra else 'with other members'}"
         fits = f", log-likelihood {finding.gain:,.0f} higher" * (bool(finding.gain))

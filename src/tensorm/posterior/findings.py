@@ -34,6 +34,8 @@ class FoundBy(NamedTuple):
         Those that they did not find.
     extra : tuple of int
         Their own other components.
+    halfway : tuple of int
+        Their own components that the first explanation has halfway, so that the two do not differ on them.
     gain : float
         By how much their log-likelihood exceeds that of the first explanation, medians over draws; 0 if not
         clearly.
@@ -44,12 +46,13 @@ class FoundBy(NamedTuple):
     found: tuple[int, ...]
     lacking: tuple[int, ...]
     extra: tuple[int, ...]
+    halfway: tuple[int, ...]
     gain: float
 
     @property
     def active(self) -> int:
         """Number of its components."""
-        return len(self.found) + len(self.extra)
+        return len(self.found) + len(self.extra) + len(self.halfway)
 
 
 class Findings(tuple[FoundBy, ...]):
@@ -91,12 +94,13 @@ def compare_explanations(posterior: Posterior) -> Findings:
         chains = tuple(compress(posterior.numbers, numbers == number))
         pairs = pair_components(reference, means) if number else {l: l for l in used}
         found = tuple(l for l in used if l in pairs)
-        taken = {pairs[l] for l in found}
-        extra = tuple(l for l in np.flatnonzero(active(means)).tolist() if l not in taken)
+        rest = sorted({*np.flatnonzero(active(means)).tolist()} - {pairs[l] for l in found})
+        halfway = tuple(l for l in rest if l in pairs.values())
+        extra = tuple(l for l in rest if l not in halfway)
         lacking = tuple(l for l in used if l not in pairs)
         clear = worse(posterior.traces_of(number)[0], posterior.traces[0])
         gain = max(heights[number] - heights[0], 0.0) if clear else 0.0
-        findings.append(FoundBy(chains, weight, found, lacking, extra, gain))
+        findings.append(FoundBy(chains, weight, found, lacking, extra, halfway, gain))
     return Findings(findings)
 
 
@@ -129,4 +133,8 @@ def _share_components(posterior: Posterior, explained: Sequence[Sequence[np.ndar
     sizes = np.bincount(posterior.explanations)
     if any(size > 1 and active(means).any() for size, means in zip(sizes, explained, strict=True)):
         return True
-    return any(pair_components(a, b) for a, b in combinations(explained, 2))
+    return any(
+        active(a)[one] and active(b)[other]
+        for a, b in combinations(explained, 2)
+        for one, other in pair_components(a, b).items()
+    )

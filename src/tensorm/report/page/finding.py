@@ -43,7 +43,8 @@ def tell_finding(
     used, where = int(active(posterior.factors, threshold).sum()), name_sizes(list_modes(posterior))
     components, s = f"{used:,} component{'s' * (used != 1)}", "s" * (used == 1)
     why = posterior._recall(doubt_findings)
-    noise, doubtful = f"The data look like noise: {why}. " if why else "", bool(why)
+    told = f": {why}" * (threshold == MEMBER)  # the reason holds for members as they are
+    noise, doubtful = f"The data look like noise{told}. " if why else "", bool(why)
     if not used:
         ones = f"{percent(posterior.base_rate)} of the observed cells are 1"
         found = f"o component was found in {where}; {ones}."
