@@ -25,8 +25,13 @@ N_DRAWS = 200
 
 
 def posterior(n_chains=4, n_draws=N_DRAWS, factors=BLOCK, lag=0.0, apart=0.0, seed=0) -> Posterior:
-    """Chains with the same factors in all draws, whose noise wanders, slowly if there is a lag."""
-    found = make_posterior([[factors] * n_draws] * n_chains)
+    """Chains whose noise wanders, slowly if there is a lag.
+
+    They have the same factors in all draws, or, if they are far apart, one more member in the second half.
+    """
+    later = [factors[0].copy(), factors[1]]
+    later[0][3, 0] |= apart > 0.3
+    found = make_posterior([[factors] * (n_draws - n_draws // 2) + [later] * (n_draws // 2)] * n_chains)
     rng = np.random.default_rng(seed)
     for chain, trace in enumerate(found.chains):
         steps = rng.normal(size=(n_draws, 2))
@@ -81,7 +86,8 @@ def test_long_names_of_quantities_widen_the_table() -> None:
 def test_parameters_are_named_by_what_they_belong_to() -> None:
     none = EntryMixing(22, 22, 0, 0, None, 0, None)
     worst = Mixing("strength of component 1", "moving", 1.5, 11.0, 11.0)
-    assert next(_judge_mixing([worst], none, 200)) == (
+    moving = EntryMixing(22, 12, 0, 10, 1.3, 1, 20.0)
+    assert next(_judge_mixing([worst], moving, 200)) == (
         "The chains have not mixed: the R-hat of the strength of component 1 is 1.50; use at least 2,000 "
         "draws per chain."
     )
@@ -91,8 +97,9 @@ def test_parameters_are_named_by_what_they_belong_to() -> None:
         "draws per chain if you rely on it."
     )
     slow = mild._replace(rhat=1.25)
-    assert next(_judge_mixing([slow], none, 200)).startswith("The chains have not mixed")
-    told = next(_judge_mixing([slow], none, 200, alike=True))
+    assert next(_judge_mixing([slow], none, 200)).startswith("The chains agree on all memberships")
+    assert next(_judge_mixing([slow], moving, 200)).startswith("The chains have not mixed")
+    told = next(_judge_mixing([slow], moving, 200, alike=True))
     assert told.startswith("All chains found the same components but have not mixed: the R-hat of the log-")
     for doubtful in (none._replace(stuck=1), none._replace(rhat=1.06)):  # memberships have not mixed either
         assert next(_judge_mixing([mild], doubtful, 200)).startswith("The chains have not mixed")
@@ -442,7 +449,7 @@ def test_beside_noise_only_what_it_does_not_say_is_told() -> None:
 
 
 def test_a_large_rhat_asks_for_as_many_more_draws() -> None:
-    none = EntryMixing(22, 22, 0, 0, None, 0, None)
+    none = EntryMixing(22, 12, 0, 10, 1.3, 1, 20.0)
     worst = Mixing("rate of ones inside", "moving", 1.5, 90.0, 90.0)  # 10 times 0.05 above 1
     assert next(_judge_mixing([worst], none, 200)).endswith("; use at least 2,000 draws per chain.")
     much = next(_judge_mixing([worst._replace(rhat=1.51)], none, 200))

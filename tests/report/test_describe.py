@@ -359,7 +359,7 @@ def test_noise_does_not_hide_that_chains_have_not_mixed() -> None:
         set_noise(trace, np.column_stack([0.31 + shift + 0.001 * np.arange(20), np.full(20, 0.29)]))
     first, second, component, _ = describe(posterior)
     assert first == "The data look like noise: the components explain next to nothing."
-    assert second.startswith("All chains found the same components but have not mixed: the R-hat of the ")
+    assert second.startswith("The chains agree on all memberships, but the R-hat of the ")
     assert component.startswith("Component 0 - ")
     assert second in unescape(render_card(posterior))
     assert second in unescape(render_report(posterior))

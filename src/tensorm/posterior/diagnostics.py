@@ -338,7 +338,8 @@ def _judge_mixing(
     slow = "they move too slowly for more draws to help"
     if (worst.rhat or 0) > largest_rhat(length):
         found, limit = f"the R-hat of the {worst.name} is {_rhat(worst.rhat)}", largest_rhat(length)
-        if (worst.rhat or 0) < FAIR_RHAT and not entries.stuck and (entries.rhat or 1.0) <= limit:
+        fair = (worst.rhat or 0) < FAIR_RHAT or entries.constant == entries.total
+        if fair and not entries.stuck and (entries.rhat or 1.0) <= limit:
             remedy = f"{more} if you rely on it" if more else slow
             yield f"The chains agree on all memberships, but {found}; {remedy}."
         else:

@@ -94,10 +94,10 @@ def _take_fewest(
     errors = standard_errors(scores[:, [at]] - scores, holdout.test_size)  # of differences, which decide
     if chosen == best:
         have = "component has" if best == 1 else "components have"
-        rest = "no smaller number is within one standard error"
+        rest = "no smaller number is about as good"
         reason = f"{best} {have} the best {name}, {means[at]:.4f}, and {rest}."
     else:
-        reason = f"{chosen} is the smallest number within one standard error of the best {name}, "
+        reason = f"{chosen} is the smallest number that is about as good as the best {name}, "
         reason += f"{means[at]:.4f} with {best}{_tell_behind(means, errors, at, candidates.index(chosen))}."
     if chosen == candidates[-1] and len(candidates) > 1:
         reason += more_may_be_needed(given)
